@@ -507,6 +507,16 @@ func TestExtraFiles(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(b.dir, "dst/info")); err != nil || len(data) == 0 {
 		t.Errorf("%q, %v", data, err)
 	}
+
+	b = newBench(t, fake.Dataset(1))
+	b.write("src/info", []byte("3s\n"))
+	b.from.Wrap = func(s *fake.Source) { s.Files = []string{"info"} }
+	b.o.crash = func(step string) {
+		if step == "finished" {
+			b.write("dst.kvferry/data/info", []byte("2s\n"))
+		}
+	}
+	b.fails("info: it differs from the file that was copied")
 }
 
 func TestSlaveOf(t *testing.T) {

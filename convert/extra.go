@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,21 @@ func copyExtra(src format.Source, from, to string) error {
 	for _, rel := range src.Extra() {
 		if err := copyFile(disk.Join(from, filepath.FromSlash(rel)), extraPath(to, rel)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// sameExtra compares the files beside the stores of a target with those of the source.
+func sameExtra(src format.Source, from, to string) error {
+	for _, rel := range src.Extra() {
+		path := extraPath(to, rel)
+		want, err := store.ReadHead(disk.Join(from, filepath.FromSlash(rel)), maxExtra+1)
+		if err != nil {
+			return err
+		}
+		if got, err := disk.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			return cmp.Or(err, fmt.Errorf("%s: it differs from the file that was copied", path))
 		}
 	}
 	return nil

@@ -160,6 +160,11 @@ func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Tota
 			p.ExpiredFields += e.Fields
 		}
 	}
+	if a.o.onDisk() {
+		if err := sameExtra(a.src, a.o.Source.Path, a.work.Data()); err != nil {
+			return p, &ProofError{Err: err}
+		}
+	}
 	others, err := a.prove(ctx, back, want)
 	p.Done, p.Parts = err == nil, others
 	return p, err

@@ -134,14 +134,14 @@ func (f *fetcher) round(n *node) (err error) {
 	}
 	largest := int64(1)
 	for len(n.keys) > 0 {
-		from := f.to.n
+		from := f.to.mark
 		if err := f.value(n, n.keys[0]); err != nil {
 			if back := f.to.back(from); back != nil {
 				return back
 			}
 			return err
 		}
-		largest = max(largest, f.to.n-from)
+		largest = max(largest, f.to.n-from.n)
 		n.keys = n.keys[1:]
 	}
 	n.keys = nil
@@ -237,7 +237,7 @@ func (f *fetcher) lead(d *rdb.Dump, key []byte, ms int64) []byte {
 
 // large streams a payload that begins with f.head to the spool, and checks it there.
 func (f *fetcher) large(in io.Reader, left int64, d *rdb.Dump, key []byte, ms int64) error {
-	from := f.to.n
+	from := f.to.mark
 	if _, err := f.to.Write(f.lead(d, key, ms)); err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (f *fetcher) large(in io.Reader, left int64, d *rdb.Dump, key []byte, ms in
 		return aboutKey(key, err)
 	}
 	h := rdb.PayloadHeader(version)
-	if err := onlyItems(f.to.f, h, from, f.to.n, rdb.OpKey); err != nil {
+	if err := onlyItems(f.to.f, h, from.n, f.to.n, rdb.OpKey); err != nil {
 		if err := f.to.back(from); err != nil {
 			return err
 		}

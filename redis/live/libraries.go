@@ -79,6 +79,9 @@ func (s *spool) blank(from, to int64) error {
 		return fmt.Errorf("a function library of %s bytes", record.Number(to-from)) // a library's first line alone is longer
 	}
 	item := append(binary.BigEndian.AppendUint32(head, uint32(n)), bytes.Repeat([]byte{0}, int(n))...)
-	_, err := s.f.WriteAt(item, from)
-	return err
+	old := make([]byte, len(item))
+	if _, _, err := disk.ReadAt(s.f, old, from); err != nil {
+		return err
+	}
+	return s.replace(old, item, from)
 }

@@ -22,11 +22,11 @@ func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.
 
 // replica copies one server. When the connection breaks, it restarts the copy.
 func (c *copier) replica(ctx context.Context, host string) error {
-	from := c.to.n
+	from := c.to.mark
 	stop := c.copied.watch(ctx, c.server.To(host, "0"))
 	defer stop()
 	host, tries, err := c.onServer(ctx, host, func(host string) (bool, error) {
-		if c.to.n > from {
+		if c.to.n > from.n {
 			if err := c.to.back(from); err != nil {
 				return false, server.FinalError{Err: err}
 			}

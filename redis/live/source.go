@@ -74,7 +74,7 @@ func (c *copier) all(ctx context.Context) error {
 		if errors.As(err, &forbidden) {
 			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note, Place: record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
 				Detail: fmt.Sprintf("%v; kvferry reads its keys with SCAN and DUMP, each at a different moment", err)})
-			if err := c.to.back(headLen); err != nil {
+			if err := c.to.back(mark{n: headLen}); err != nil {
 				return err
 			}
 			c.parts = nil

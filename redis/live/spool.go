@@ -13,12 +13,12 @@ import (
 	"kvferry/redis/rdb/crc64"
 )
 
-// spool is an unlinked temporary RDB file: a header, the items of each server, an end. Its final checksum is 0 (not
-// computed), because incoming data is verified on arrival.
+// spool is an unlinked temporary RDB file: a header, the items of each server, an end. Incoming data is verified on
+// arrival; the checksum is that of what was written then.
 type spool struct {
-	f    *disk.File
-	w    *bufio.Writer
-	n    int64
+	f *disk.File
+	w *bufio.Writer
+	mark
 	head rdb.Header // newest header of all parts
 
 	grown func(n int64) // called with the new length; may be nil
@@ -28,6 +28,12 @@ const (
 	headLen    = 9 // REDIS0011, VALKEY080
 	trailerLen = 9 // opcode of the end, checksum
 )
+
+// mark is a length of the spool.
+type mark struct {
+	n   int64
+	sum uint64 // of so many bytes, with zeros as the header
+}
 
 func newSpool(dir string) (*spool, error) {
 	f, err := disk.Temp(dir, "live")
@@ -44,7 +50,7 @@ func newSpool(dir string) (*spool, error) {
 // Write appends bytes.
 func (s *spool) Write(b []byte) (int, error) {
 	n, err := s.w.Write(b)
-	s.n += int64(n)
+	s.n, s.sum = s.n+int64(n), crc64.Update(s.sum, b[:n])
 	if s.grown != nil {
 		s.grown(s.n)
 	}
@@ -52,15 +58,15 @@ func (s *spool) Write(b []byte) (int, error) {
 }
 
 // back truncates the spool.
-func (s *spool) back(to int64) error {
+func (s *spool) back(to mark) error {
 	err := s.w.Flush()
 	if err == nil {
-		err = s.f.Truncate(to)
+		err = s.f.Truncate(to.n)
 	}
 	if err == nil {
-		_, err = s.f.Seek(to, io.SeekStart)
+		_, err = s.f.Seek(to.n, io.SeekStart)
 	}
-	s.n = to
+	s.mark = to
 	return err
 }
 
@@ -73,15 +79,29 @@ func (s *spool) newer(h rdb.Header) {
 
 // finish completes the file.
 func (s *spool) finish() error {
-	_, err := s.Write(binary.LittleEndian.AppendUint64(rdb.AppendEOF(nil), 0))
-	if err == nil {
-		err = s.w.Flush()
-	}
 	if s.head.Version == 0 { // no part was written, so the spool has no keys
 		s.head.Version = rdb.DefaultVersion.Number
 	}
+	_, err := s.Write(rdb.AppendEOF(nil))
 	if err == nil {
-		_, err = s.f.WriteAt([]byte(s.head.String()), 0)
+		err = s.replace(make([]byte, headLen), []byte(s.head.String()), 0)
+	}
+	if !s.head.HasChecksum() {
+		s.sum = 0
+	}
+	if err == nil {
+		_, err = s.Write(binary.LittleEndian.AppendUint64(nil, s.sum))
+	}
+	return errors.Join(err, s.w.Flush())
+}
+
+// replace overwrites bytes at an offset.
+func (s *spool) replace(old, with []byte, off int64) error {
+	changed := crc64.Update(0, old) ^ crc64.Update(0, with)
+	s.sum ^= crc64.Combine(changed, 0, s.n-off-int64(len(with)))
+	err := s.w.Flush()
+	if err == nil {
+		_, err = s.f.WriteAt(with, off)
 	}
 	return err
 }

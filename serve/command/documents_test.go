@@ -32,6 +32,7 @@ func TestDocuments(t *testing.T) {
 	const doc = `{ "a": {"b": [1, 2.50, "x]\"}"]} , "é k": null, "":true, "A\u0042": -0e1, "a2": {} , "l":[ ] }`
 	for key, x := range map[string][2]string{
 		"j": {"kvrocks:ReJSON-RL", doc}, "c": {"kvrocks:ReJSON-RL+cbor", string(cbor)}, "r": {"ReJSON-RL", rejson(doc, 3)}, "old": {"ReJSON-RL", rejson(doc, 0)},
+		"marks": {"kvrocks:ReJSON-RL+cbor", "\x6b<&>\u2028\x7f\b\x01\"/"}, "bytes": {"kvrocks:ReJSON-RL+cbor", "\x61\xff"},
 		"cut": {"kvrocks:ReJSON-RL", `{"a":`}, "tag": {"kvrocks:ReJSON-RL+cbor", "\xc0\x61a"}, "short": {"kvrocks:ReJSON-RL+cbor", "\x82\x01"},
 		"more": {"kvrocks:ReJSON-RL+cbor", "\x01\x01"}, "bloom": {"MBbloom--", "x"}, "end": {"ReJSON-RL", rejson(doc, 3) + "x"}, "deep": {"kvrocks:ReJSON-RL+cbor", strings.Repeat("\x81", 2000) + "\x01"},
 	} {
@@ -47,6 +48,7 @@ func TestDocuments(t *testing.T) {
 		{"JSON.GET j .a2 .l", `$"{\".a2\":{},\".l\":[]}"`}, {"JSON.GET j $.a2 l", `$"{\"$.a2\":[{}],\"l\":[[]]}"`},
 		{"JSON.GET j INDENT - NEWLINE | SPACE _ NOESCAPE .a", `$"{|-\"b\":_[|--1,|--2.50,|--\"x]\\\"}\"|-]|}"`},
 		{"JSON.GET c", `$"{\"a\":1,\"b\":[-1,0.0,2.0,65504.0,0.1,true,null],\"c\":\"xy\",\"d\":{}}"`},
+		{"JSON.GET marks", `$"\"<&>\u2028\\u007F\\b\\u0001\\\"/\""`}, {"JSON.GET j $['<'] $.none", `$"{\"$['<']\":[],\"$.none\":[]}"`},
 		{"JSON.TYPE j", `$"object"`}, {"JSON.TYPE j .a.b", `$"array"`}, {"JSON.TYPE j .a.b[0]", `$"integer"`}, {"JSON.TYPE j $.a.b[1]", `*1[$"number"]`},
 		{"JSON.TYPE j $.none", `*"0"`}, {"JSON.TYPE j none", `$"-1"`}, {"JSON.TYPE none $", `$"-1"`}, {"JSON.TYPE j ['']", `$"boolean"`}, {"JSON.TYPE c .c", `$"string"`}, {"JSON.TYPE c .b[6]", `$"null"`},
 		{"JSON.TYPE t", `-"WRONGTYPE Operation against a key holding the wrong kind of value"`}, {"JSON.GET bloom", `-"WRONGTYPE Operation against a key holding the wrong kind of value"`},
@@ -64,7 +66,7 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	for _, key := range []string{"tag", "short", "more", "end", "deep"} {
+	for _, key := range []string{"tag", "bytes", "short", "more", "end", "deep"} {
 		if got := c.Do("JSON.GET " + key).String(); !strings.HasPrefix(got, `-"ERR `) {
 			t.Errorf("%s: %s", key, got)
 		}

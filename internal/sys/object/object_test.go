@@ -425,6 +425,9 @@ func TestWeb(t *testing.T) {
 			http.ServeContent(w, r, "", time.Unix(1700000000, 0), bytes.NewReader(want))
 		case "/empty":
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(nil))
+		case "/nothing", "/less":
+			w.Header().Set("Content-Range", map[string]string{"/nothing": "bytes */0", "/less": "bytes */10"}[r.URL.Path])
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 		case "/whole":
 			w.Write(want)
 		default:
@@ -446,13 +449,15 @@ func TestWeb(t *testing.T) {
 	if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	for name, want := range map[string]string{"/whole": "curl -fsSL URL |", "/none": fs.ErrNotExist.Error(), "/d/dump.rdb": "403 Forbidden"} {
+	for name, want := range map[string]string{"/whole": "curl -fsSL URL |", "/none": fs.ErrNotExist.Error(), "/less": "416 Requested Range Not Satisfiable", "/d/dump.rdb": "403 Forbidden"} {
 		if _, err := disk.Stat(mounted(t, srv.URL+name, quick)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if st, err := disk.Stat(mounted(t, srv.URL+"/empty", quick)); err != nil || st.Size() != 0 {
-		t.Errorf("empty: %v, %v", st, err)
+	for _, name := range []string{"/empty", "/nothing"} {
+		if st, err := disk.Stat(mounted(t, srv.URL+name, quick)); err != nil || st.Size() != 0 {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
 	}
 	second := `W/"two"`
 	tag.Store(&second)

@@ -67,6 +67,8 @@ func (w *web) stat(ctx context.Context, key string) (*object, error) {
 		_, o.size, err = contentRange(r.Header)
 	case r.StatusCode == http.StatusOK && r.ContentLength != 0:
 		err = errNoRanges
+	case r.StatusCode != http.StatusOK && r.Header.Get("Content-Range") != "bytes */0": // only an empty file has no first byte
+		err = statusError(r.StatusCode)
 	}
 	return o, err
 }

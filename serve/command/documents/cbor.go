@@ -1,10 +1,12 @@
 package documents
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/shared/cbor"
@@ -85,8 +87,26 @@ func appendText(dst, b []byte, n uint64, pieces bool) (text, rest []byte, err er
 		}
 		b = b[1:]
 	}
-	quoted, err := json.Marshal(string(s))
-	return append(dst, quoted...), b, err
+	if !utf8.Valid(s) {
+		return nil, nil, errCBOR
+	}
+	return appendQuoted(dst, s), b, nil
+}
+
+// appendQuoted appends a string as RedisJSON and Kvrocks write it: they escape only what JSON requires, and Kvrocks DEL.
+func appendQuoted(dst, s []byte) []byte {
+	dst = append(dst, '"')
+	for _, c := range s {
+		switch i := strings.IndexByte("\"\\\b\f\n\r\t", c); {
+		case i >= 0:
+			dst = append(dst, '\\', `"\bfnrt`[i])
+		case c < ' ' || c == 0x7f:
+			dst = fmt.Appendf(dst, `\u%04X`, c)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
 }
 
 // appendItems appends an array, or an object.

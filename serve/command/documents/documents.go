@@ -123,11 +123,7 @@ func reply(f *form, text []byte, args [][]byte, paths []*path, list bool) (out [
 			return nil, notThere(args[i])
 		}
 		if len(paths) > 1 {
-			name, err := json.Marshal(string(args[i]))
-			if err != nil {
-				return nil, err
-			}
-			out = append(append(append(out, ",{"[b2i(i == 0)]), name...), ':')
+			out = append(appendQuoted(append(out, ",{"[b2i(i == 0)]), args[i]), ':')
 		}
 		if list {
 			value = append(append([]byte{'['}, value...), ']')

@@ -10,8 +10,8 @@ import (
 
 // Constants of the Bloom filter hash in LevelDB and older RocksDB.
 const (
-	FilterSeed = 0xbc9f1d34
-	FilterMul  = 0xc6a4a793
+	filterSeed = 0xbc9f1d34
+	filterMul  = 0xc6a4a793
 )
 
 // Filter tells which keys the engine looks up in a table.
@@ -104,11 +104,11 @@ func mayHave(filter []byte, h uint32) bool {
 	return true
 }
 
-// bloomHash is Hash of util/hash.cc with FilterSeed. RocksDB takes the last bytes as signed, LevelDB as unsigned.
+// bloomHash is Hash of util/hash.cc with filterSeed. RocksDB takes the last bytes as signed, LevelDB as unsigned.
 func bloomHash(key []byte, signed bool) uint32 {
-	h := FilterSeed ^ uint32(len(key))*FilterMul
+	h := filterSeed ^ uint32(len(key))*filterMul
 	for ; len(key) >= 4; key = key[4:] {
-		h = (h + binary.LittleEndian.Uint32(key)) * FilterMul
+		h = (h + binary.LittleEndian.Uint32(key)) * filterMul
 		h ^= h >> 16
 	}
 	if len(key) == 0 {
@@ -121,6 +121,6 @@ func bloomHash(key []byte, signed bool) uint32 {
 		}
 		h += c << (8 * i)
 	}
-	h *= FilterMul
+	h *= filterMul
 	return h ^ h>>24
 }

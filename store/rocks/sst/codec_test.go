@@ -4,36 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"kvferry/internal/testkit/testsst"
-	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
-
-// TestFilterHash: reusing hash states of the previous key does not change the hash.
-func TestFilterHash(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	var f filterWriter
-	var last []byte
-	for i := range 20_000 {
-		key := slices.Clone(last[:r.IntN(len(last)+1)])
-		for len(key) < len(last) && r.IntN(4) > 0 || r.IntN(3) == 0 {
-			key = append(key, byte(r.IntN(256)))
-		}
-		f.add(key, base.CommonPrefix(last, key, 0))
-		var alone filterWriter
-		got := f.hashes[len(f.hashes)-1]
-		if alone.add(key, 0); got != alone.hashes[0] || f.count() != i+1 {
-			t.Fatalf("key %d of %d, %x after %x: %#x, want %#x", i, f.count(), key, last, got, alone.hashes[0])
-		}
-		last = key
-	}
-}
 
 // TestImpossibleSizes: sizes that the codec cannot reach are refused before memory is allocated.
 func TestImpossibleSizes(t *testing.T) {

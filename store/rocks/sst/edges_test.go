@@ -85,13 +85,6 @@ func TestSizesOfWriter(t *testing.T) {
 			}
 		}
 	}
-	for keys, lines := range map[int]int{1: 1, 51: 1, 52: 3, 102: 3, 103: 3, 153: 3, 154: 5, 204: 5, 205: 5, 256: 5, 257: 7} {
-		f := filterWriter{hashes: make([]uint32, keys)}
-		out := f.appendTo(make([]byte, 3))
-		if len(out) != 3+lines*64+5 || out[len(out)-5] != 6 || binary.LittleEndian.Uint32(out[len(out)-4:]) != uint32(lines) {
-			t.Errorf("%d keys: %d bytes, want %d lines; it ends in %x", keys, len(out), lines, out[len(out)-5:])
-		}
-	}
 	for _, n := range []int{1, bufpool.Large - 10, 2*bufpool.Large + 1} {
 		b := growExact(append(make([]byte, 0, 10), "0123456789"...), n)
 		if string(b) != "0123456789" || cap(b)-len(b) < n || n > bufpool.Large && cap(b) != 10+n {

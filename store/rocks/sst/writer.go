@@ -142,7 +142,7 @@ func (w *Writer) add(shared int, key, value, suffix []byte) error {
 		w.data.row(shared, key, w.trailer, value, suffix)
 	}
 	if w.o.Format != LevelDB {
-		w.filter.add(key, shared)
+		w.filter.Add(key, shared)
 	}
 	w.entries++
 	w.keyBytes += uint64(len(key)) + base.TrailerLen
@@ -331,7 +331,7 @@ func (w *Writer) Close() (Written, error) {
 // leftover holds buffers that the next table reuses.
 type leftover struct {
 	data, index blockWriter
-	filter      filterWriter
+	filter      blocks.FilterWriter
 	buf         []byte   // appended to the file, not yet written
 	free        []*batch // for reuse
 }
@@ -349,7 +349,7 @@ func (w *Writer) leave() {
 		bufpool.ResetAll(&b.raw, &b.seps, &b.out)
 	}
 	r := w.leftover
-	r.filter, r.buf = w.filter.emptied(), bufpool.Reset(w.buf)
+	r.filter, r.buf = w.filter.Emptied(), bufpool.Reset(w.buf)
 	leftovers.Put(&r)
 	w.leftover, w.batch = leftover{}, nil
 }

@@ -67,7 +67,7 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 			break // add decides
 		}
 		shared := len(g.Prefix) + same
-		w.filter.add(w.last, shared)
+		w.filter.Add(w.last, shared)
 		keys, vals = keys+len(w.last), vals+len(value)+len(end)
 		if d.left == 0 {
 			d.restarts = append(d.restarts, uint32(at-d.start))

@@ -33,17 +33,17 @@ func SetLastSequence(path string, seq uint64) (err error) {
 // marker changes the last row of a table.
 type marker struct {
 	f      *disk.File
+	size   int64
 	format Format
 }
 
 // lastBlock finds the last block through footer and index.
 func (m *marker) lastBlock() (h blocks.Handle, err error) {
-	size, err := m.f.Seek(0, io.SeekEnd)
-	if err != nil {
+	if m.size, err = m.f.Seek(0, io.SeekEnd); err != nil {
 		return h, err
 	}
 	footer := make([]byte, footerLen)
-	if _, err := m.f.ReadAt(footer, size-int64(len(footer))); err != nil {
+	if _, err := m.f.ReadAt(footer, m.size-int64(len(footer))); err != nil {
 		return h, err
 	}
 	if footer[0] == checksumXXH3 {
@@ -69,18 +69,30 @@ func (m *marker) lastBlock() (h blocks.Handle, err error) {
 	return blocks.ReadHandle(entry, "block"), entry.Err
 }
 
-// mark changes the last row of a block and the block's checksum.
+// mark changes the last row of a block and the block's checksum. The new one must not cover damage, so the old one must
+// be right. A process that died here may have left either number with either checksum.
 func (m *marker) mark(h blocks.Handle, seq uint64) error {
-	b := make([]byte, h.Size+blocks.TrailerLen)
-	if _, err := m.f.ReadAt(b, int64(h.Off)); err != nil {
+	b, err := m.load(h)
+	if err != nil {
 		return err
 	}
 	at, err := lastTrailer(b[:h.Size], b[h.Size])
+	if err == nil && (at < 0 || at+base.TrailerLen > int(h.Size)) {
+		err = blocks.ErrEntry
+	}
 	if err != nil {
 		return fmt.Errorf("%s: the last block is none of a Writer's: %w", m.f.Name(), err)
 	}
-	binary.LittleEndian.PutUint64(b[at:], base.Trailer(seq, base.KindPut))
-	binary.LittleEndian.PutUint32(b[h.Size+1:], m.format.checksum(b[:h.Size+1]))
+	stored, whole, sum := binary.LittleEndian.Uint32(b[h.Size+1:]), false, uint32(0)
+	for _, n := range []uint64{0, seq} {
+		binary.LittleEndian.PutUint64(b[at:], base.Trailer(n, base.KindPut))
+		sum = m.format.checksum(b[:h.Size+1])
+		whole = whole || sum == stored
+	}
+	if !whole {
+		return fmt.Errorf("%s: the last block: %w", m.f.Name(), base.ErrChecksum)
+	}
+	binary.LittleEndian.PutUint32(b[h.Size+1:], sum)
 	_, err = m.f.WriteAt(b, int64(h.Off))
 	return err
 }
@@ -113,8 +125,11 @@ func lastOfBlock(b []byte) (int, error) {
 
 // read returns a block without its trailer.
 func (m *marker) read(h blocks.Handle) ([]byte, error) {
-	b := make([]byte, h.Size+blocks.TrailerLen)
-	if _, err := m.f.ReadAt(b, int64(h.Off)); err != nil {
+	b, err := m.load(h)
+	if err == nil {
+		err = checkBlock(m.format.checksumType(), b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:]))
+	}
+	if err != nil {
 		return nil, err
 	}
 	b, codec := b[:h.Size], b[h.Size]
@@ -122,4 +137,14 @@ func (m *marker) read(h blocks.Handle) ([]byte, error) {
 		return s2.Decode(nil, b)
 	}
 	return b, nil
+}
+
+// load returns a block with its trailer.
+func (m *marker) load(h blocks.Handle) ([]byte, error) {
+	if err := h.Check(m.size); err != nil {
+		return nil, err
+	}
+	b := make([]byte, h.Size+blocks.TrailerLen)
+	_, err := m.f.ReadAt(b, int64(h.Off))
+	return b, err
 }

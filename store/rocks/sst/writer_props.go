@@ -54,7 +54,7 @@ func (p *propertyList) identity(w *Writer) {
 
 func (p *propertyList) counts(w *Writer, dataSize uint64) {
 	p.uint("num.entries", uint64(w.entries))
-	p.uint("num.filter_entries", uint64(w.filter.count()))
+	p.uint("num.filter_entries", uint64(w.filter.Count()))
 	p.uint("deleted.keys", 0)
 	p.uint("merge.operands", 0)
 	p.uint("num.range-deletions", 0)

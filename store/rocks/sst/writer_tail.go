@@ -78,28 +78,30 @@ func (w *Writer) put(raw []byte, compress bool) blocks.Handle {
 // putFilter builds the filter in place in the write buffer.
 func (w *Writer) putFilter() blocks.Handle {
 	at := len(w.buf)
-	w.buf = w.filter.appendTo(w.buf)
+	w.buf = w.filter.AppendTo(growExact(w.buf, w.filter.Size()))
 	h := blocks.Handle{Off: w.off, Size: uint64(len(w.buf) - at)}
 	w.buf = appendTrailer(w.buf, at, codecNone, w.o.Format)
 	w.off += uint64(len(w.buf) - at)
 	return h
 }
 
-// putFooter appends the footer; see Footer.
+// putFooter appends the footer.
 func (w *Writer) putFooter(metaindex, index blocks.Handle) {
 	at := len(w.buf)
+	w.buf = w.o.Format.appendFooter(w.buf, metaindex, index)
+	w.off += uint64(len(w.buf) - at)
+}
+
+// appendFooter appends the footer of a table; see Footer.
+func (f Format) appendFooter(dst []byte, metaindex, index blocks.Handle) []byte {
 	handles := appendHandle(appendHandle(nil, metaindex), index)
 	handles = append(handles, make([]byte, legacyFooterLen-8-len(handles))...)
-	switch w.o.Format {
-	case LevelDB:
-		w.buf = append(w.buf, handles...)
-		w.buf = binary.LittleEndian.AppendUint64(w.buf, magicLevelDB)
-	default:
-		w.buf = append(append(w.buf, w.o.Format.checksumType()), handles...)
-		w.buf = binary.LittleEndian.AppendUint32(w.buf, w.o.Format.version())
-		w.buf = binary.LittleEndian.AppendUint64(w.buf, magicRocksDB)
+	if f == LevelDB {
+		return binary.LittleEndian.AppendUint64(append(dst, handles...), magicLevelDB)
 	}
-	w.off += uint64(len(w.buf) - at)
+	dst = append(append(dst, f.checksumType()), handles...)
+	dst = binary.LittleEndian.AppendUint32(dst, f.version())
+	return binary.LittleEndian.AppendUint64(dst, magicRocksDB)
 }
 
 func (f Format) version() uint32 {

@@ -2,6 +2,7 @@ package sst_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand"
 	"os"
@@ -398,10 +399,17 @@ func TestLastSequence(t *testing.T) {
 				t.Fatal(err)
 			}
 			changed := 0
+			half := bytes.Clone(table)
 			for i := range table {
 				if marked[i] != table[i] {
-					changed++
+					if changed++; changed == 1 {
+						half[i] = marked[i] // a crash between the number and the checksum
+					}
 				}
+			}
+			err = errors.Join(os.WriteFile(path, half, 0o600), sst.SetLastSequence(path, 9))
+			if again, e := os.ReadFile(path); err != nil || e != nil || !bytes.Equal(again, marked) {
+				t.Errorf("%s: after a crash: %v", name, errors.Join(err, e))
 			}
 			if len(marked) != len(table) || changed < 2 || changed > 5 { // the number and the checksum
 				t.Errorf("%s: %d bytes changed", name, changed)
@@ -420,7 +428,9 @@ func TestLastSequence(t *testing.T) {
 			it.Close()
 		}
 	}
-	for name, data := range map[string][]byte{"short": nil, "other": make([]byte, 200)} {
+	damaged := write(t, options(), []row{{[]byte("key"), []byte("value")}})
+	damaged[len("\x00\x0b\x05key12345678")] ^= 1 // the first letter of the value
+	for name, data := range map[string][]byte{"short": nil, "other": make([]byte, 200), "damaged": damaged} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)

@@ -1,11 +1,9 @@
-package sst
+package blocks
 
 import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-
-	"kvferry/store/rocks/blocks"
 )
 
 const (
@@ -14,14 +12,14 @@ const (
 	filterLine   = 64 // bytes; all bits of a key lie in one line
 )
 
-// filterWriter collects the keys of a table and builds their full filter, which RocksDB supports since 3.8:
+// FilterWriter collects the keys of a table and builds their full filter, which RocksDB supports since 3.8:
 //
 //	+------------+------------+-------------+----------------+
 //	| lines, 64B each …       | probes (1B) | lines' n (4B)  |
 //	+------------+------------+-------------+----------------+
 //
 // Little endian. The number of lines n is odd; a key's line is its hash modulo n.
-type filterWriter struct {
+type FilterWriter struct {
 	full   [][]uint32 // of hashes
 	hashes []uint32   // not yet in full
 	free   [][]uint32 // buffers for reuse
@@ -35,7 +33,7 @@ type filterWriter struct {
 const hashesAtOnce = 16 << 10
 
 // grow makes room for hashes.
-func (f *filterWriter) grow() {
+func (f *FilterWriter) grow() {
 	if f.hashes != nil {
 		f.full = append(f.full, f.hashes)
 	}
@@ -46,9 +44,9 @@ func (f *filterWriter) grow() {
 	f.hashes = make([]uint32, 0, hashesAtOnce)
 }
 
-// emptied returns a filterWriter with the same buffers, except the states, which a large key may have grown.
-func (f *filterWriter) emptied() filterWriter {
-	out := filterWriter{full: f.full[:0], free: f.free, words: f.words}
+// Emptied returns a FilterWriter with the same buffers, except the states, which a large key may have grown.
+func (f *FilterWriter) Emptied() FilterWriter {
+	out := FilterWriter{full: f.full[:0], free: f.free, words: f.words}
 	for _, room := range f.full {
 		out.free = append(out.free, room[:0])
 	}
@@ -58,12 +56,12 @@ func (f *filterWriter) emptied() filterWriter {
 	return out
 }
 
-// add adds a user key that shares shared bytes with the last key.
-func (f *filterWriter) add(key []byte, shared int) {
+// Add adds a user key that shares shared bytes with the last key.
+func (f *FilterWriter) Add(key []byte, shared int) {
 	if f.length != len(key) || len(f.states) == 0 {
 		shared, f.length = 0, len(key)
 		f.states = slices.Grow(f.states[:0], len(key)/4+1)[:len(key)/4+1]
-		f.states[0] = blocks.FilterSeed ^ uint32(len(key))*blocks.FilterMul
+		f.states[0] = filterSeed ^ uint32(len(key))*filterMul
 	}
 	if len(f.hashes) == cap(f.hashes) {
 		f.grow()
@@ -77,7 +75,7 @@ func hashFrom(states []uint32, key []byte, n int) uint32 {
 	h := states[n]
 	i := 4 * n
 	for states = states[n+1:]; len(states) > 0 && i+4 <= len(key); states = states[1:] {
-		h = (h + binary.LittleEndian.Uint32(key[i:])) * blocks.FilterMul
+		h = (h + binary.LittleEndian.Uint32(key[i:])) * filterMul
 		h ^= h >> 16
 		states[0] = h
 		i += 4
@@ -91,19 +89,24 @@ func hashFrom(states []uint32, key []byte, n int) uint32 {
 		fallthrough
 	case 1:
 		h += uint32(int8(key[0]))
-		h *= blocks.FilterMul
+		h *= filterMul
 		h ^= h >> 24
 	}
 	return h
 }
 
-// count is the number of keys.
-func (f *filterWriter) count() int { return len(f.full)*hashesAtOnce + len(f.hashes) }
+// Count is the number of keys.
+func (f *FilterWriter) Count() int { return len(f.full)*hashesAtOnce + len(f.hashes) }
 
-// appendTo appends the filter.
-func (f *filterWriter) appendTo(dst []byte) []byte {
-	n := (f.count()*filterBits + 8*filterLine - 1) / (8 * filterLine)
-	n |= 1
+// lines is the number of lines.
+func (f *FilterWriter) lines() int { return (f.Count()*filterBits+8*filterLine-1)/(8*filterLine) | 1 }
+
+// Size is the number of bytes that AppendTo appends.
+func (f *FilterWriter) Size() int { return f.lines()*filterLine + 5 }
+
+// AppendTo appends the filter.
+func (f *FilterWriter) AppendTo(dst []byte) []byte {
+	n := f.lines()
 	if f.words = f.words[:0]; cap(f.words) < n*lineWords {
 		f.words = make([]uint64, 0, n*lineWords)
 	}
@@ -114,7 +117,7 @@ func (f *filterWriter) appendTo(dst []byte) []byte {
 	}
 	setBits(f.words, n, f.hashes)
 	at := len(dst)
-	dst = growExact(dst, n*filterLine+5)[:at+n*filterLine+5]
+	dst = slices.Grow(dst, f.Size())[:at+f.Size()]
 	filter := dst[at:]
 	for i, w := range f.words {
 		binary.LittleEndian.PutUint64(filter[8*i:], w)
