@@ -3,111 +3,12 @@ package ardb
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"kvferry/ardb/codec"
 	"kvferry/ardb/merge"
 	"kvferry/record"
 )
-
-// Read fills dst with the next elements.
-func (p *pass) Read(dst []record.Element) (int, error) {
-	if !p.inside || p.ended || len(dst) == 0 {
-		return 0, io.EOF
-	}
-	p.arena, p.views = p.arena[:0], false
-	switch p.head.Type {
-	case record.String:
-		return p.readString(dst)
-	case record.List:
-		if p.list.sorted != nil {
-			return p.readSortedList(dst)
-		}
-	}
-	return p.readRows(dst)
-}
-
-func (p *pass) readString(dst []record.Element) (int, error) {
-	p.ended = true
-	dst[0].Name, dst[0].Value = nil, p.value(&p.first)
-	return 1, io.EOF
-}
-
-// readRows decodes element rows one after the other.
-func (p *pass) readRows(dst []record.Element) (int, error) {
-	kind := codec.ElementKind(p.head.Type)
-	for n := 0; ; {
-		if n += p.plainRows(kind, dst[n:]); n == len(dst) {
-			return n, nil
-		}
-		ok, err := p.element(kind)
-		if err == errBatchEnds {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-		if !ok {
-			if n > 0 {
-				return n, nil
-			}
-			p.ended = true
-			return 0, p.checks()
-		}
-		// Rows of one batch stay valid until the next is read, so they need no copy. Rows read one by one are
-		// copied, except the last.
-		last, single := n == len(dst)-1 || len(p.val) > arenaBatch, len(p.ahead) <= 1
-		keep, err := p.decode(&dst[n], single && !last)
-		if err != nil {
-			p.badElement(err)
-			continue
-		}
-		p.have = false
-		if !keep {
-			continue
-		}
-		p.rows++
-		p.count++
-		p.views = !single
-		if n++; last || len(p.arena) > arenaBatch {
-			return n, nil
-		}
-	}
-}
-
-// seekElement moves to the row of an element of a hash, set or sorted set. The server keeps an integer as a number, and
-// finds it as such.
-func (p *pass) seekElement(name []byte) error {
-	kind := codec.ElementKind(p.head.Type)
-	if name == nil || p.env.Start.Bytewise || kind == codec.KindElement || kind == codec.KindEntry {
-		return nil
-	}
-	d := codec.CanonData(name)
-	if !d.IsText() {
-		if ok, err := p.sp.SeeksInts(p.user, kind); err != nil || !ok {
-			return err
-		}
-	}
-	p.head.Sought = true
-	raw := codec.AppendKey(nil, p.sp.NS, p.user, kind, d)
-	if there, err := p.sp.Has(raw); err != nil {
-		return err
-	} else if !there {
-		raw = codec.AppendKey(nil, p.sp.NS, p.user, kind, codec.TextData(name))
-	}
-	return p.seekRow(raw)
-}
-
-// seekRow moves to the first row from raw on.
-func (p *pass) seekRow(raw []byte) error {
-	for ; p.next < len(p.ahead); p.next++ {
-		if p.sp.Keyspace.Comparer().Compare(p.ahead[p.next].Key, raw) >= 0 {
-			return nil
-		}
-	}
-	return p.it.SeekGE(raw)
-}
 
 // badElement reports the element row ahead.
 func (p *pass) badElement(err error) {
@@ -233,62 +134,6 @@ func (p *pass) canonical(d *codec.Data, kind codec.Kind) (bool, error) {
 	return true, nil
 }
 
-// beginZSet counts the sort rows, which come first, and looks ahead to the first score row.
-func (p *pass) beginZSet() (bool, error) {
-	p.zset = codec.Twins{}
-	for {
-		p.plainSorts()
-		ok, err := p.zsetRow()
-		if err != nil || !ok {
-			return false, err
-		}
-		if codec.Kind(p.key[len(p.prefix)]) == codec.KindScore {
-			return true, nil
-		}
-		score, d, err := p.sortRow()
-		if err != nil {
-			p.badElement(&keyError{fmt.Errorf("sort row: %w", err)})
-			continue
-		}
-		if err := codec.DecodeNone(codec.KindSort, p.val); err != nil {
-			p.badElement(err)
-			continue
-		}
-		p.arena = p.arena[:0]
-		_, member := p.served(&d, false)
-		p.zset.Sort(member, score)
-		p.index++
-		p.have = false
-	}
-}
-
-// sortRow decodes the score and the member of the sort row ahead.
-func (p *pass) sortRow() (float64, codec.Data, error) {
-	if score, member, ok := codec.SplitSort(p.key[len(p.prefix)+1:]); ok {
-		return score, member, nil
-	}
-	if _, err := codec.DecodeKey(p.key, p.sp.Named); err != nil {
-		return 0, codec.Data{}, err
-	}
-	return 0, codec.Data{}, errors.New("the score is not a number")
-}
-
-// zsetRow looks ahead to the next sort or score row.
-func (p *pass) zsetRow() (bool, error) {
-	for {
-		if err := p.advance(); err != nil || p.eof || !p.inRecord() {
-			if p.zset.Sorts > 0 && err == nil {
-				p.twins()
-			}
-			return false, err
-		}
-		if k := codec.Kind(p.key[len(p.prefix)]); k == codec.KindSort || k == codec.KindScore {
-			return true, nil
-		}
-		p.orphaned(p.user)
-	}
-}
-
 // score decodes the value of the score row ahead.
 func (p *pass) score(member codec.Data) (float64, error) {
 	d, err := codec.DecodeOnly(codec.KindScore, p.val)
@@ -309,34 +154,6 @@ func (p *pass) score(member codec.Data) (float64, error) {
 	}
 	p.zset.Score(text, f)
 	return f, nil
-}
-
-func (p *pass) twins() {
-	p.report(FindZSetTwin, record.Error, record.ZSet, p.head.Key,
-		fmt.Sprintf("%d sort rows and %d score rows do not hold the same members and scores", p.zset.Sorts, p.zset.Scores))
-}
-
-// checks compares the elements read with META at the end of a record, and returns io.EOF.
-func (p *pass) checks() error {
-	if p.head.Sought { // not all rows were read
-		return io.EOF
-	}
-	switch p.head.Type {
-	case record.ZSet:
-		if !p.zset.Agree() {
-			p.twins()
-		}
-	case record.List:
-		p.checkBounds()
-	default:
-		p.circular()
-		return io.EOF
-	}
-	if p.meta.Size != p.count {
-		p.report(FindSizeMismatch, record.Warning, p.head.Type, p.head.Key,
-			fmt.Sprintf("META says %s, rows found: %s", record.Count(p.meta.Size, "element"), record.Number(p.count)))
-	}
-	return io.EOF
 }
 
 // entry decodes the stream entry ahead. Its pairs are packed, so they are always copied.

@@ -1,7 +1,6 @@
 package ardb
 
 import (
-	"context"
 	"fmt"
 	"path"
 
@@ -21,6 +20,19 @@ const serverOld = "ardb0.9.6"
 // oldReason explains why kvferry does not write LevelDB databases of serverOld.
 const oldReason = "servers before 0.9.7 compare integers by 32 bits, so LevelDB's index of expiries has no order for times more than 24 days " +
 	"apart; write ardb0.9.6+rocksdb, or start a newer server and write ardb+leveldb"
+
+// Kinds of losses that only Ardb has.
+const (
+	// LossIntSpan: the integers of a hash or set are so far apart that the server's comparison wraps around.
+	LossIntSpan = "int-span"
+	// LossStreamFields: a stream entry has more fields than a row can count.
+	LossStreamFields = "stream-fields"
+)
+
+var lossInfos = append([]record.LossInfo{
+	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integer fields of a hash or members of a set are 2^63 or more apart, where Ardb's comparator overflows; those too far from earlier ones are left out. Servers before 0.9.7 compare 32 bits: for `ardb0.9.6:` the limit is 2^31."},
+	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
+}, record.GroupProgress())
 
 // ardbFormat is the Format, in the dialect of a server or, with "", in that of 0.9.7 and later.
 type ardbFormat struct{ server string }
@@ -113,13 +125,4 @@ func weigh(s *format.StoreEvidence) (int, string) {
 		}
 	}
 	return 0, ""
-}
-
-// Open opens a source.
-func (f ardbFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
-	s, err := open(ctx, f, dir, o)
-	if err != nil {
-		return nil, err // not a nil *source in an interface
-	}
-	return s, nil
 }

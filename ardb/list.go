@@ -9,12 +9,6 @@ import (
 	"kvferry/record"
 )
 
-// listState follows a list.
-type listState struct {
-	codec.Indexes
-	sorted *extsort.Iterator // nil: rows are in the order of their indexes
-}
-
 // beginList looks ahead to the first row. Where the comparator may not order indexes as numbers, all rows
 // are read and sorted.
 func (p *pass) beginList() (bool, error) {
@@ -70,12 +64,8 @@ func (p *pass) sortList() (bool, error) {
 func (p *pass) readSortedList(dst []record.Element) (int, error) {
 	for n := range dst {
 		_, key, val, err := p.list.sorted.Next()
-		if err == io.EOF {
-			if n > 0 {
-				return n, nil
-			}
-			p.ended = true
-			return 0, p.checks()
+		if err == io.EOF && n > 0 {
+			return n, nil
 		}
 		if err != nil {
 			return n, err

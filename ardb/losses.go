@@ -10,19 +10,6 @@ import (
 	"kvferry/record"
 )
 
-// Kinds of losses that only Ardb has.
-const (
-	// LossIntSpan: the integers of a hash or set are so far apart that the server's comparison wraps around.
-	LossIntSpan = "int-span"
-	// LossStreamFields: a stream entry has more fields than a row can count.
-	LossStreamFields = "stream-fields"
-)
-
-var lossInfos = append([]record.LossInfo{
-	{Kind: LossIntSpan, Types: record.Of(record.Hash, record.Set), Text: "Integer fields of a hash or members of a set are 2^63 or more apart, where Ardb's comparator overflows; those too far from earlier ones are left out. Servers before 0.9.7 compare 32 bits: for `ardb0.9.6:` the limit is 2^31."},
-	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
-}, record.GroupProgress())
-
 // Losses lists the parts of a record that Ardb cannot hold.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && t.format.server == serverOld {

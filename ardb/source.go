@@ -27,6 +27,15 @@ type source struct {
 	circles map[string]string
 }
 
+// Open opens a source.
+func (f ardbFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	s, err := open(ctx, f, dir, o)
+	if err != nil {
+		return nil, err // not a nil *source in an interface
+	}
+	return s, nil
+}
+
 // open opens the dataset in dir, which is a data directory of the server or an engine's directory in it.
 func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) (*source, error) {
 	home, kind, err := engine.Dir(dir, o.Kind)

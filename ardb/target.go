@@ -88,17 +88,3 @@ func (t *target) checkNamespace(db string) error {
 	}
 	return nil
 }
-
-// Shard returns the writer of one span.
-func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
-	keyspace := db
-	var ns []byte
-	if t.kind == engine.LevelDB {
-		keyspace, ns = engine.DefaultCF, codec.AppendText(nil, []byte(db))
-	}
-	run, err := t.Builder.Run(keyspace, n, 0)
-	if err != nil {
-		return nil, err
-	}
-	return newWriter(t, n, db, ns, run, memory), nil
-}

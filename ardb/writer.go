@@ -48,6 +48,20 @@ type writer struct {
 	room           [record.BatchLen]store.Row
 }
 
+// Shard returns the writer of one span.
+func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
+	keyspace := db
+	var ns []byte
+	if t.kind == engine.LevelDB {
+		keyspace, ns = engine.DefaultCF, codec.AppendText(nil, []byte(db))
+	}
+	run, err := t.Builder.Run(keyspace, n, 0)
+	if err != nil {
+		return nil, err
+	}
+	return newWriter(t, n, db, ns, run, memory), nil
+}
+
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
 	w := &writer{t: t, shard: shard, db: db, ns: ns, run: run}
 	if t.kind == engine.LevelDB {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -168,6 +169,18 @@ func TestCrashedSource(t *testing.T) {
 			t.Fatalf("%s: %v", way, err)
 		}
 		diff(t, want(t, list, "0"), contents(t, src))
+	}
+}
+
+// TestMovedBetween: a slot that comes back between two answers is fetched elsewhere, but not twice: if the connection
+// breaks within the value, the key is still in the queue.
+func TestMovedBetween(t *testing.T) {
+	for answer, want := range map[string]int{"$5\r\nvalue\r\n": 1, "$5\r\nval": 0, "$-1\r\n": 1, "-ASK 1 h:3\r\n": 1, "": 0} {
+		f := &fetcher{copier: copierTo(t, nil, nil)}
+		n := &node{host: "h:1", in: bufio.NewReader(strings.NewReader("-MOVED 1 h:2\r\n" + answer))}
+		if err := f.value(n, []byte("k")); (err == nil) != (want == 1) || len(f.moved) != want {
+			t.Errorf("%q: moved %v, %v", answer, f.moved, err)
+		}
 	}
 }
 

@@ -94,5 +94,9 @@ func TestAskedInVain(t *testing.T) {
 		if _, err := a.there([][]byte{[]byte("k")}); errors.As(err, &lost) != want || err == nil && answer[0] != ':' {
 			t.Errorf("%q: %v", answer, err)
 		}
+		a.held = []whole{{key: []byte("k")}}
+		if answer[:min(7, len(answer))] == "-NOPERM" && (a.release() == nil || a.release() == nil) {
+			t.Error("a record is lost that was not decided")
+		}
 	}
 }

@@ -75,13 +75,16 @@ func (a *asker) release() error {
 		keys[i] = a.held[i].key
 	}
 	there, err := a.there(keys)
+	if err != nil {
+		return err
+	}
 	for i := range there {
 		if err := a.known(a.held[i], there[i]); err != nil {
 			return err
 		}
 	}
 	a.held, a.bytes = a.held[:0], 0
-	return err
+	return nil
 }
 
 // there reports for each key whether it exists.

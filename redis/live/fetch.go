@@ -114,7 +114,8 @@ func (f *fetcher) round(n *node) (err error) {
 			return err
 		}
 	}
-	stop := context.AfterFunc(f.ctx, func() { n.conn.Close() })
+	conn := n.conn // which ask may forget
+	stop := context.AfterFunc(f.ctx, func() { conn.Close() })
 	defer stop()
 	expiry := "PTTL"
 	if f.exact() {
@@ -178,8 +179,10 @@ func (f *fetcher) value(n *node, key []byte) error {
 	ms, errMS := strconv.ParseInt(strings.TrimPrefix(expire, ":"), 10, 64)
 	switch {
 	case err == nil && left >= 0 && moved: // the slot came back between the two
-		f.moved = append(f.moved, movedKey{key, host, asks})
 		_, err := io.CopyN(io.Discard, n.in, left+2)
+		if err == nil { // otherwise the key is asked for again
+			f.moved = append(f.moved, movedKey{key, host, asks})
+		}
 		return err
 	case err != nil || errMS != nil || left < 0:
 		return server.ErrAnswer

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/gomodule/redigo/redis"
@@ -111,14 +112,15 @@ func (l *limits) takes(e *record.Element, report func(record.Loss)) bool {
 	return answer == ""
 }
 
-// tryNative restores the value with an expiry in the past: the server decodes and then drops it, or returns an error.
+// tryNative restores the value with an expiry in the past: the server decodes and then drops it, or returns an error. A
+// read-only replica cannot try it.
 func (l *limits) tryNative(e *record.Element) string {
 	payload := rdb.AppendDump(nil, rdb.TypeModule, l.server.Version, e.Value)
 	r := l.server.Router("0")
 	defer r.Close()
 	_, err := r.Do(l.ctx, []byte(temporaryPrefix()+"probe"), "RESTORE", "1", payload, "REPLACE", "ABSTTL")
 	var refused redis.Error
-	if errors.As(err, &refused) && !server.IsBusy(err) {
+	if errors.As(err, &refused) && !server.IsBusy(err) && !strings.HasPrefix(string(refused), "READONLY") {
 		return fmt.Sprintf("the server refuses it (%v)", err)
 	}
 	return "" // the write itself reports other errors

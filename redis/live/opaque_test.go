@@ -62,6 +62,26 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
+// TestOpaqueReplica: a read-only replica tries no value, and can be compared with one that has it.
+func TestOpaqueReplica(t *testing.T) {
+	addr := redistest.Serve(t, func(words []string) string {
+		if words[0] == "RESTORE" {
+			return "-READONLY You can't write against a read only replica.\r\n"
+		}
+		return answerInfo(words, "")
+	})
+	s, err := server.Connect(t.Context(), "redis://"+addr, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Client.Close()
+	value := moduleValue("graphdata")
+	l := &limits{ctx: t.Context(), server: s}
+	if !l.takes(&value, func(l record.Loss) { t.Errorf("%+v", l) }) {
+		t.Error("the value is left out")
+	}
+}
+
 // TestNotEmpty: with --verify, the server must be empty.
 func TestNotEmpty(t *testing.T) {
 	s := redistest.Start(t)

@@ -3,6 +3,7 @@ package pipe
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"kvferry/internal/text/resp"
 	"kvferry/redis/live/server"
@@ -125,6 +128,67 @@ func TestPieces(t *testing.T) {
 				t.Errorf("moved %q", moved)
 			}
 		})
+	}
+}
+
+// TestUnlocked: while a new connection asks whether a record was renamed, the link can ask the pipe whether a reply is
+// due.
+func TestUnlocked(t *testing.T) {
+	here, there := net.Pipe()
+	e := &Ending{Name: []byte("tmp"), Key: []byte("key"), Size: "HLEN"}
+	p := &Pipe{queue: []*batch{{pieces: []Piece{{Commands: 1, part: last, Name: e.Name, ending: e}}}}}
+	done, free := make(chan error, 1), make(chan bool, 1)
+	go func() { done <- p.resume(redis.NewConn(here, 0, 0)) }()
+	if _, err := there.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { free <- p.awaits() }()
+	select {
+	case <-free:
+	case <-time.After(5 * time.Second):
+		t.Error("the pipe is locked")
+	}
+	there.Close()
+	if err := <-done; err == nil {
+		t.Error("no error")
+	}
+}
+
+// TestBusyAgain: a server that is busy when a new connection asks is given time, whatever broke the connection before.
+func TestBusyAgain(t *testing.T) {
+	var done []string
+	conn, err := scripted(&done, "-BUSY_it")(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Ending{Name: []byte("tmp"), Key: []byte("key"), Size: "HLEN"}
+	p := &Pipe{ctx: t.Context(), broken: io.EOF, queue: []*batch{{pieces: []Piece{{Commands: 1, part: last, Name: e.Name, ending: e}}}}}
+	var busy *server.BusyError
+	if further, err := p.use(conn); further || !errors.As(err, &busy) {
+		t.Errorf("further %v, %v", further, err)
+	}
+}
+
+// TestRedirectedBack: a pipe can be redirected to itself, as two pipes can to each other.
+func TestRedirectedBack(t *testing.T) {
+	var done []string
+	p := newPipe(t.Context(), scripted(&done, "-MOVED_1_here:1 +OK"))
+	p.elsewhere = func(data []byte, x Piece, _ error) error {
+		p.pass(data, x)
+		return nil
+	}
+	if err := p.Add(resp.AppendCommand(nil, "SET", "k", "v"), Piece{Commands: 1}); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- errors.Join(p.drained(), p.close()) }()
+	select {
+	case err := <-closed:
+		if err != nil || strings.Join(done, "|") != "SET k v|SET k v" {
+			t.Errorf("%q, %v", done, err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the pipe is locked")
 	}
 }
 

@@ -141,7 +141,7 @@ func (p *Pipe) session(conn net.Conn) {
 		return
 	}
 	p.mu.Lock()
-	p.broken, p.written, p.left, p.passed = nil, 0, 0, false
+	p.written, p.left, p.passed = 0, 0, false
 	p.mu.Unlock()
 	reading := make(chan struct{})
 	go func() {
@@ -157,8 +157,9 @@ func (p *Pipe) session(conn net.Conn) {
 // probably succeeded, so resume checks the key. All other pieces can be resent.
 func (p *Pipe) resume(conn redis.Conn) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.broken = nil
 	x := p.queue[0].pieces[p.answered]
+	p.mu.Unlock() // the server may take long
 	if x.part != last {
 		return nil
 	}
@@ -167,9 +168,12 @@ func (p *Pipe) resume(conn redis.Conn) error {
 		return err
 	}
 	found, err := ask(conn, e.Size, e.Key)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
 	case e.Holds(found):
 	case e.Lapses:
 		p.lapsed(e.Key)
@@ -303,7 +307,10 @@ func (p *Pipe) refused(b *batch, x Piece, refusal error) error {
 				return nil
 			}
 			p.passed = true // the whole piece: its commands can run again, and their effects here moved with the slot
-			return p.elsewhere(b.piece(p.answered), x, refusal)
+			data := b.piece(p.answered)
+			p.mu.Unlock() // the other pipe may be redirected here
+			defer p.mu.Lock()
+			return p.elsewhere(data, x, refusal)
 		}
 	case "BUSYGROUP":
 		return nil // a resent XGROUP CREATE

@@ -95,17 +95,20 @@ func Scheme(tls, cluster bool) string {
 
 // Location rebuilds the address without a password.
 func (a *address) Location() string {
-	s := a.Shown
+	u := url.URL{Scheme: strings.TrimSuffix(Scheme(a.TLS, a.Cluster), "://"), Host: a.Host}
 	if a.user != "" {
-		s = strings.Replace(s, "://", "://"+a.user+"@", 1)
+		u.User = url.User(a.user)
 	}
 	switch {
-	case a.DB >= 0 && a.network == "unix":
-		s += fmt.Sprintf("?db=%d", a.DB)
+	case a.network == "unix":
+		u.Scheme, u.Host, u.Path = a.network, "", a.Host
+		if a.DB >= 0 {
+			u.RawQuery = fmt.Sprintf("db=%d", a.DB)
+		}
 	case a.DB >= 0:
-		s += fmt.Sprintf("/%d", a.DB)
+		u.Path = fmt.Sprintf("/%d", a.DB)
 	}
-	return s
+	return u.String()
 }
 
 // FileName returns a file name for the address: characters not allowed in file names are replaced.

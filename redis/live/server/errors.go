@@ -68,14 +68,17 @@ func Redirection(from string, err error) (host string, asks, ok bool) {
 }
 
 // addressFrom returns an address that a node gave. Without a host it means the node's own: the node does not know how the
-// client reaches it.
+// client reaches it. Redirections have IPv6 addresses without brackets.
 func addressFrom(node, address string) string {
-	if port, ok := strings.CutPrefix(address, ":"); ok {
-		if host, _, err := net.SplitHostPort(node); err == nil {
-			return net.JoinHostPort(host, port)
-		}
+	at := strings.LastIndexByte(address, ':')
+	if at < 0 {
+		return address
 	}
-	return address
+	host, port := strings.Trim(address[:at], "[]"), address[at+1:]
+	if host == "" {
+		host, _, _ = net.SplitHostPort(node)
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // IsRefused reports whether dialing failed.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -94,7 +93,7 @@ func (o *Options) open(ctx context.Context, host, db string, check func(redis.Co
 	return l, nil
 }
 
-// greet authenticates, selects the database and calls check. A refusal is final, unless the server is loading its data.
+// greet authenticates, selects the database and calls check. A refusal is final, unless the server is busy.
 func (o *Options) greet(conn redis.Conn, db string, check func(redis.Conn) error) (err error) {
 	switch {
 	case o.Password == "":
@@ -110,7 +109,7 @@ func (o *Options) greet(conn redis.Conn, db string, check func(redis.Conn) error
 		err = check(conn)
 	}
 	var refused redis.Error
-	if errors.As(err, &refused) && !strings.HasPrefix(string(refused), "LOADING") {
+	if errors.As(err, &refused) && !IsBusy(err) {
 		err = FinalError{err}
 	}
 	return Parsed(err)

@@ -108,7 +108,9 @@ func (s *Server) RunsOf(ctx context.Context, hosts []string) (map[string]string,
 func (s *Server) Each(hosts []string, f func(host string, c *Client) error) error {
 	for _, host := range hosts {
 		c := s.To(host, "0")
-		if err := errors.Join(f(host, c), c.Close()); err != nil {
+		err := f(host, c)
+		_ = c.Close() // all replies have arrived
+		if err != nil {
 			return Explain(host, err)
 		}
 	}

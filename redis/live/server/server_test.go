@@ -25,6 +25,8 @@ func TestAddresses(t *testing.T) {
 		"redis+cluster://h/0":            "tcp h:6379  0 redis-h-6379-0",
 		"unix:///run/redis.sock":         "unix /run/redis.sock  -1 redis-run-redis.sock",
 		"unix://me@/run/redis.sock?db=2": "unix /run/redis.sock me 2 redis-run-redis.sock-2",
+		"redis://a%40b%3Ac@h/1":          "tcp h:6379 a@b:c 1 redis-h-6379-1",
+		"unix:///run/a%3Fb%25.sock":      "unix /run/a?b%.sock  -1 redis-run-a?b%.sock",
 	} {
 		a, err := ParseAddress(location)
 		if err != nil {
@@ -56,6 +58,21 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestGreeting: a refusal at the beginning of a connection is final, unless the server is only busy.
+func TestGreeting(t *testing.T) {
+	for answer, final := range map[string]bool{"-BUSY Redis is busy running a script\r\n": false, "-LOADING it\r\n": false, "-NOPERM no\r\n": true} {
+		addr := redistest.Serve(t, func([]string) string { return answer })
+		o, err := NewOptions("redis://"+addr, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f FinalError
+		if _, err := (&Server{Options: o}).Dial(t.Context(), addr, "0"); err == nil || errors.As(err, &f) != final {
+			t.Errorf("%q: %v", answer, err)
+		}
+	}
+}
+
 // TestPlace: an address without a host is the answering node's own, nodes that left are forgotten, and a slot map with a
 // gap changes nothing.
 func TestPlace(t *testing.T) {
@@ -79,7 +96,8 @@ func TestPlace(t *testing.T) {
 			t.Errorf("%v: slot 0 on %s, members %v, %v", c.list, s.Nodes[0], s.Members, err)
 		}
 	}
-	for _, c := range [][3]string{{"h:1", ":2", "h:2"}, {"[::1]:1", ":2", "[::1]:2"}, {"h:1", "g:2", "g:2"}, {"h", ":2", ":2"}} {
+	for _, c := range [][3]string{{"h:1", ":2", "h:2"}, {"[::1]:1", ":2", "[::1]:2"}, {"h:1", "g:2", "g:2"}, {"h", ":2", ":2"},
+		{"[::1]:1", "::1:2", "[::1]:2"}, {"h:1", "2001:db8::1:2", "[2001:db8::1]:2"}, {"h:1", "[::1]:2", "[::1]:2"}, {"h:1", "none", "none"}} {
 		if got := addressFrom(c[0], c[1]); got != c[2] {
 			t.Errorf("%s says %s: %s, want %s", c[0], c[1], got, c[2])
 		}
