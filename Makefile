@@ -26,7 +26,7 @@ help:
 	@echo 'make profile     record the CPU profile for optimized builds again'
 	@echo 'make oracle      only the tests that use RocksDB, LevelDB and LMDB themselves'
 	@echo 'make faults      random damages, forged files, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
-	@echo 'make mutants     how many of N=300 changed lines the tests notice; SEED=1, PKGS="convert record"'
+	@echo 'make mutants     which changes of the code of PKG=./record its tests miss; DIFF=main: of changed lines alone'
 	@echo 'make dist        archives, packages, SBOMs and checksums of a release, in dist/'
 	@echo 'make race cover lint cross fuzz-short docs clean'
 
@@ -72,9 +72,10 @@ faults:
 	$(GO) build -o bin/kvferry-faults ./cmd/kvferry-faults
 	bin/kvferry-faults -for $(FOR) $(if $(SEED),-seed $(SEED))
 
-N ?= 300
+# Every change of a package is built and tested by itself, in a copy of the module.
+PKG ?= ./record
 mutants:
-	$(GO) run ./scripts/mutants -n $(N) $(if $(SEED),-seed $(SEED)) $(PKGS)
+	$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 2 -S lt $(if $(DIFF),--diff $(DIFF)) $(PKG)
 
 cover:
 	@scripts/cover
