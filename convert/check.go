@@ -35,7 +35,7 @@ func (a *attempt) check(ctx context.Context, live bool) (err error) {
 	rep := a.report(t)
 	rep.Timings.Run = a.timings.Run
 	how := a.reopen()
-	how.Options.AllowLive, how.Own = live, false // servers may have rewritten it
+	how.Options.AllowLive, how.Options.Own = live, false // servers may have rewritten it
 	if a.back, err = a.o.Target.Format.Open(ctx, a.o.Target.Path, how); err != nil {
 		return err
 	}

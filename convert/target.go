@@ -119,10 +119,9 @@ func (a *attempt) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   a.opened.Opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
-		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1), Report: a.told.Report},
+		Options: store.Options{Own: true, Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1), Report: a.told.Report},
 
 		MaxBitmap: a.o.MaxBitmap,
-		Own:       true,
 	}
 }
 

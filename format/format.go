@@ -186,8 +186,6 @@ type OpenOptions struct {
 	// Scan is what Scanned.Scan returned for the same file, so that it is not scanned again. Damaged data has no
 	// effect. With that of another file, Open or a reader of its spans fails.
 	Scan []byte
-	// Own is true for a target that is read back: it must be what the format writes, also where others may differ.
-	Own bool
 }
 
 // CreateOptions control how a target is written.

@@ -197,7 +197,7 @@ func TestOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			report := func(record.Finding) {}
-			src, err := f.Open(context.Background(), path, &format.OpenOptions{Own: true, Options: store.Options{Report: report}})
+			src, err := f.Open(context.Background(), path, &format.OpenOptions{Options: store.Options{Own: true, Report: report}})
 			if err == nil {
 				src.Close()
 			}

@@ -25,7 +25,7 @@ func Open(ctx context.Context, f format.Format, location string, o *format.OpenO
 		return nil, err
 	}
 	src, err := open(ctx, f, location, file, damage, o, nil)
-	if err != nil || !o.Own {
+	if err != nil || !o.Options.Own {
 		return src, err
 	}
 	if err := src.(*source).checkOwn(); err != nil {
@@ -74,7 +74,7 @@ func (s *source) check(o *format.OpenOptions) error {
 	var c *record.CorruptError
 	switch errors.As(damage, &c); {
 	case damage == nil:
-	case errors.Is(s.index.err, rdb.ErrNewer) && o.Options.Report != nil && !o.Own:
+	case errors.Is(s.index.err, rdb.ErrNewer) && o.Options.Report != nil && !o.Options.Own:
 		report(record.FindNewer, record.Error, c.Off, fmt.Sprintf("%s; the rest of the file, from offset %d on, is not read", c.Reason(), s.end))
 	case c == nil || !o.Options.Salvage:
 		return damage

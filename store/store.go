@@ -85,6 +85,9 @@ type Options struct {
 	// once. Its rows are missing, and older versions of them may show. Without CURRENT or MANIFEST all tables and logs of the
 	// directory are read. RocksDB itself ignores this option.
 	Salvage bool
+	// Own is true for a target that is read back: it must be what the format and its stores write, also where others may
+	// differ. What readers do without must be intact, too.
+	Own bool
 	// Memory limits the buffers of the store, in bytes; 0 means 64 MiB.
 	Memory int64
 	// MaxBlock limits the size of a decompressed block; 0 means the size that the longest value of a Redis server

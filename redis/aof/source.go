@@ -39,7 +39,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, err
 	}
-	if o.Own {
+	if o.Options.Own {
 		return f.openOwn(ctx, location, log, o)
 	}
 	if src, _ := f.openBase(ctx, log, o); src != nil {

@@ -14,6 +14,7 @@ import (
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // write creates a log of random records in two databases.
@@ -155,7 +156,7 @@ func TestOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a")
 	formattest.Finish(t, write(t, dir, "9")).Close()
 	open := func() error {
-		src, err := New().Open(context.Background(), dir, &format.OpenOptions{Own: true})
+		src, err := New().Open(context.Background(), dir, &format.OpenOptions{Options: store.Options{Own: true}})
 		if err == nil {
 			src.Close()
 		}

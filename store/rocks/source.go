@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"cmp"
 	"sync"
 
 	"kvferry/store/rocks/blocks"
@@ -15,13 +16,18 @@ type tableSource struct {
 	once  sync.Once
 	info  lsm.Info
 	file  *files.File
-	claim *claim // nil for a table that is not listed in the MANIFEST
+	claim *claim       // nil for a table that is not listed in the MANIFEST
+	rest  func() error // sync.OnceValue of checkRest; nil: reading rows does without the rest
 }
 
 // newSource returns the source of a table file. All sources share the caches of the database.
 func (db *database) newSource(f *files.File, o *sst.Options) *tableSource {
-	o.LevelDB, o.Cache, o.Windows, o.Unpackers = db.levelDB, &db.indexes, &db.env.Windows, &db.packers
-	return &tableSource{Reader: sst.NewReader(f, o), file: f}
+	o.LevelDB, o.Cache, o.Windows, o.Unpackers, o.Own = db.levelDB, &db.indexes, &db.env.Windows, &db.packers, db.opts.Own
+	s := &tableSource{Reader: sst.NewReader(f, o), file: f}
+	if o.Own {
+		s.rest = sync.OnceValue(s.checkRest)
+	}
+	return s
 }
 
 // Open reads the table's metadata, once.
@@ -43,10 +49,21 @@ func (s *tableSource) Open() (*lsm.Info, error) {
 	return &s.info, err
 }
 
+// checkRest returns the first fault of the blocks that reading rows does not need. An engine may miss rows by them.
+func (s *tableSource) checkRest() (fault error) {
+	_, err := s.CheckBlocks(nil, func(off uint64, err error) { fault = cmp.Or(fault, s.Fail(int64(off), lsm.FieldBlock, err)) })
+	return cmp.Or(err, fault)
+}
+
 // Walk starts before the first block. The first walk compares the ends of the table with the MANIFEST.
 func (s *tableSource) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, err error) bool) (blocks.Walk, error) {
 	if s.claim != nil {
 		if err := s.claim.walked(s.Reader); err != nil {
+			return reuse, err
+		}
+	}
+	if s.rest != nil {
+		if err := s.rest(); err != nil {
 			return reuse, err
 		}
 	}

@@ -157,14 +157,19 @@ func (p *prediction) refusedKinds() (out []string) {
 	return out
 }
 
-// generated writes random records of all kinds that a format holds, in several databases.
+// generated writes random records of all kinds that a format holds, in several databases. Nothing may change them.
 func generated(t *testing.T, p place, seed uint64) string {
 	t.Helper()
+	dir := written(t, p, seed)
+	unchanged(t, dir)
+	return dir
+}
+
+// written writes the records of generated.
+func written(t *testing.T, p place, seed uint64) string {
+	t.Helper()
 	f := formatOf(t, p.format)
-	d, err := testApp().Driver(p.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := p.driver(t)
 	dbs := []string{"0", "3"}
 	if !f.Limits().Numbered {
 		dbs = []string{"0", "users", "中文"}
@@ -198,7 +203,6 @@ func generated(t *testing.T, p place, seed uint64) string {
 	if _, err := target.Finish(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	unchanged(t, dir)
 	return dir
 }
 

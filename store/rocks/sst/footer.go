@@ -1,6 +1,7 @@
 package sst
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -130,4 +131,22 @@ func (ft *Footer) context(off uint64) uint32 {
 		return 0
 	}
 	return ft.Context ^ (uint32(off) + uint32(off>>32))
+}
+
+// checkOwn returns an error unless a file ends as a Writer ends it: index and footer follow the metaindex. No checksum
+// covers the footer, and by it readers know which blocks to read, and whether these have checksums.
+func (r *Reader) checkOwn(tail []byte) error {
+	f := RocksDB2
+	switch ft := &r.info.Footer; {
+	case ft.Legacy:
+		f = LevelDB
+	case ft.Version == RocksDB5.version():
+		f = RocksDB5
+	}
+	metaindex, index := r.info.Metaindex, r.info.Index
+	footer := f.appendFooter(nil, metaindex, index)
+	if !bytes.HasSuffix(tail, footer) || handleEnd(metaindex) != index.Off || handleEnd(index) != uint64(r.file.Size)-uint64(len(footer)) {
+		return r.Fail(r.file.Size-int64(len(footer)), "footer", errors.New("it is not the one that was written"))
+	}
+	return nil
 }

@@ -24,6 +24,8 @@ type Options struct {
 	Sequence uint64
 	// Unlisted is set for a table that the MANIFEST does not list; only the table describes itself.
 	Unlisted bool
+	// Own is set for a table that must be as a Writer wrote it.
+	Own bool
 	// Shared by all tables of a store.
 	Cache     *Cache
 	Windows   *files.Windows
@@ -120,6 +122,11 @@ func (r *Reader) readInfo() error {
 		r.info.format = 2
 	}
 	r.info.Properties = unknownProperties
+	if r.opts.Own {
+		if err := r.checkOwn(tail); err != nil {
+			return err
+		}
+	}
 	return r.loadMetaindex()
 }
 
@@ -205,7 +212,11 @@ func (r *Reader) metaBlock(name string, value []byte) error {
 		}
 		r.info.dict, r.withDict = d, &Unpackers{Max: r.opts.Unpackers.Max}
 	default:
-		b, err := r.readBlock(h, "properties", checkProperties)
+		check := checkProperties
+		if r.opts.Own {
+			check = checkBlock
+		}
+		b, err := r.readBlock(h, "properties", check)
 		if err != nil {
 			return err
 		}
