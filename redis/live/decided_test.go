@@ -95,8 +95,10 @@ func TestAskedInVain(t *testing.T) {
 			t.Errorf("%q: %v", answer, err)
 		}
 		a.held = []whole{{key: []byte("k")}}
-		if answer[:min(7, len(answer))] == "-NOPERM" && (a.release() == nil || a.release() == nil) {
-			t.Error("a record is lost that was not decided")
+		for range 2 {
+			if answer == "-NOPERM no\r\n" && a.release() == nil {
+				t.Error("a record is lost that was not decided")
+			}
 		}
 	}
 }
