@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/tree"
@@ -41,7 +42,7 @@ func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 			behind++
 		}
 		path := disk.Join(dir, filepath.FromSlash(rel))
-		if rel != "." && isWork(path) || c.peek(ev, path, rel) || depth(rel) == maxDepth || behind > maxLinked {
+		if rel != "." && convert.IsUnfinished(path) || c.peek(ev, path, rel) || depth(rel) == maxDepth || behind > maxLinked {
 			return fs.SkipDir
 		}
 		if len(ev.Stores) >= maxStores {
@@ -50,18 +51,6 @@ func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 		return nil
 	}, func(rel string, err error) { ev.Closed = append(ev.Closed, format.ClosedDir{Path: rel, Err: err}) })
 	return ev, err
-}
-
-// workSuffix ends the names of work directories.
-const workSuffix = ".kvferry"
-
-// isWork reports whether dir is the work directory of an unfinished conversion.
-func isWork(dir string) bool {
-	if filepath.Ext(dir) != workSuffix {
-		return false
-	}
-	_, err := disk.Lstat(disk.Join(dir, "journal"))
-	return err == nil
 }
 
 func depth(rel string) int {
@@ -272,7 +261,7 @@ func (c *Catalog) notADatabase(dir string) error {
 	if err != nil {
 		return err
 	}
-	if isWork(dir) {
+	if convert.IsUnfinished(dir) {
 		return fmt.Errorf("%s: the work directory of an unfinished conversion; run that conversion again with --resume", dir)
 	}
 	if len(entries) == 0 {

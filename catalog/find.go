@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
+	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
@@ -169,7 +169,7 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		return dangling
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && isWork(filepath.Clean(path)+workSuffix):
+	case errors.Is(err, fs.ErrNotExist) && convert.IsUnfinished(convert.WorkPath(path)):
 		return fmt.Errorf("%s: not there yet: the conversion to it is unfinished; run that conversion again with --resume", path)
 	case errors.Is(err, fs.ErrNotExist) && inDirectory:
 		return fmt.Errorf("%s: no such directory%s", path, suggest.Path(path))

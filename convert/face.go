@@ -42,6 +42,9 @@ func WorkPath(target string) string { return work.Path(target) }
 // IsWork reports whether a path has the name of a work directory.
 func IsWork(path string) bool { return work.IsWork(path) }
 
+// IsUnfinished reports whether a path leads to the work directory of an unfinished conversion.
+func IsUnfinished(path string) bool { return work.IsUnfinished(path) }
+
 // IsReport reports whether a path is that of the report of a conversion or of a finished part.
 func IsReport(path string) bool { return work.IsReport(path) }
 

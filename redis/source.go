@@ -61,8 +61,8 @@ func open(ctx context.Context, f format.Format, name string, file *disk.File, pa
 	return nil, errors.Join(named(name, err), file.Close())
 }
 
-// check reports problems of the whole file. Damage is an error unless Salvage is set. So is a rest that is not read if
-// no one would hear of it, as when a target is read back: a damaged end looks like a newer type.
+// check reports problems of the whole file. Damage is an error unless Salvage is set. So is a rest that is not read, if no
+// one would hear of it or the file is a target that is read back: a damaged end looks like a newer type.
 func (s *source) check(o *format.OpenOptions) error {
 	report := func(kind string, severity record.Severity, off int64, detail string) {
 		dataset.Report(o, record.Finding{Kind: kind, Severity: severity, Place: record.Place{File: s.name, Off: off}, Detail: detail})

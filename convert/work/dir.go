@@ -78,6 +78,15 @@ func Path(target string) string { return filepath.Clean(target) + workSuffix }
 // IsWork reports whether a path has the name of a work directory.
 func IsWork(path string) bool { return strings.HasSuffix(path, workSuffix) }
 
+// IsUnfinished reports whether a path leads to the work directory of an unfinished run.
+func IsUnfinished(path string) bool {
+	if !IsWork(path) {
+		return false
+	}
+	_, err := disk.Lstat(disk.Join(path, journalFile))
+	return err == nil
+}
+
 // Open makes the work directory, or takes over an unfinished one if resume is set. temp is the directory for spools;
 // "" keeps them in the work directory.
 func Open(target, temp string, resume bool) (*Dir, *State, error) {
