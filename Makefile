@@ -65,12 +65,16 @@ race-commands:
 fuzz-short:
 	@scripts/fuzz-short
 
+# Packages with random tests. They take a fixed seed, and a new one in make faults.
+SEEDED = $(addprefix ./,$(sort $(dir $(shell grep -rl 'seed\.Of(' --include='*_test.go' .))))
+
 # How long, and what decides all that is random; without SEED every run has another one, which it prints.
 FOR  ?= 5m
 SEED ?=
 faults:
 	$(GO) build -o bin/kvferry-faults ./cmd/kvferry-faults
 	bin/kvferry-faults -for $(FOR) $(if $(SEED),-seed $(SEED))
+	KVFERRY_SEED=$(or $(SEED),$(shell date +%s)) $(GO) test -count=1 -tags "$$(scripts/oracle-tags 2>/dev/null)" $(SEEDED)
 
 # Every change of a package is built and tested by itself, in a copy of the module.
 PKG ?= ./record

@@ -321,7 +321,3 @@ func tree(t testing.TB, dir string) string {
 	}
 	return s
 }
-
-// TestReadOfNoRoom: reading zero elements neither ends a record nor skips elements.
-func TestReadOfNoRoom(t *testing.T) {
-}

@@ -181,6 +181,9 @@ func TestReaders(t *testing.T) {
 func readAll(t *testing.T, w *Walker, r *rand.Rand) (out []Element) {
 	dst := make([]Element, 1+r.IntN(100))
 	for {
+		if n, err := w.Read(nil); n != 0 || err != nil { // neither ends a record nor skips elements
+			t.Fatalf("reading no elements: %d, %v", n, err)
+		}
 		n, err := w.Read(dst)
 		if err == io.EOF {
 			return out

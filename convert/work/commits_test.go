@@ -4,12 +4,14 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 )
 
 // TestCommits checks that workers continue while their results are written, but at most one task ahead, and that an
 // error stops them.
-func TestCommits(t *testing.T) {
+func TestCommits(t *testing.T) { synctest.Test(t, testCommits) }
+
+func testCommits(t *testing.T) {
 	const workers = 2
 	c := NewCommits(workers)
 	release := make(chan struct{})
@@ -24,12 +26,11 @@ func TestCommits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	third := make(chan error)
+	third := make(chan error, 1)
 	go func() { third <- c.Start(slow) }()
-	select {
-	case <-third:
-		t.Error("a third task is waiting beside two workers")
-	case <-time.After(20 * time.Millisecond):
+	synctest.Wait()
+	if len(third) != 0 {
+		t.Error("two results wait for the disk, and a third task has started")
 	}
 	close(release)
 	if err := <-third; err != nil {

@@ -4,14 +4,16 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"kvferry/record"
 )
 
 // TestSharing checks that parts run in parallel while their rows are small. With large rows only as many run as fit
 // in memory, the one with the largest rows first, the others after it is done.
-func TestSharing(t *testing.T) {
+func TestSharing(t *testing.T) { synctest.Test(t, testSharing) }
+
+func testSharing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s := newSharing(ctx, Memory{8000, 8}, 4)
@@ -45,10 +47,9 @@ func TestSharing(t *testing.T) {
 	for range 2 { // the largest, and one next to it
 		<-went
 	}
-	select {
-	case i := <-went:
-		t.Errorf("part %d goes on, too", i)
-	case <-time.After(20 * time.Millisecond):
+	synctest.Wait()
+	if len(went) != 0 {
+		t.Errorf("part %d continues as the third", <-went)
 	}
 	parts[1].end()
 	wg.Wait()
@@ -95,10 +96,8 @@ func TestBeginOneByOne(t *testing.T) {
 	p := s.begin()
 	second := make(chan *share)
 	go func() { second <- s.begin() }()
-	select {
-	case <-second:
-		t.Error("both have begun")
-	case <-time.After(10 * time.Millisecond):
+	if s.first.TryLock() {
+		t.Fatal("a second part may begin before the first one has read a record")
 	}
 	if _, err := (&Task{share: p}).Shared(context.Background(), &oneBatch{batch: skipped}).Next(); err != nil {
 		t.Fatal(err)

@@ -699,12 +699,8 @@ func TestTLS(t *testing.T) {
 	if _, err := open(t, "redis://"+s.Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "TLS there? use rediss://") {
 		t.Errorf("without TLS: %v", err)
 	}
-	began := time.Now()
 	if _, err := open(t, "rediss://"+redistest.Start(t).Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "no TLS there? use redis://") {
 		t.Errorf("TLS to a server without: %v", err)
-	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("it took %s to see that a server has no TLS", took)
 	}
 	for _, o := range []format.ServerOptions{{CA: cert, Existing: format.Replace}, {Insecure: true, Scan: true, Existing: format.Replace}, {CA: cert, Cert: cert, Key: key, Scan: true, Existing: format.Replace}} {
 		if err := load(context.Background(), mustOpen(t, address, o, "0"), list, "0", 1); err != nil {

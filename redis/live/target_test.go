@@ -549,17 +549,26 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRestarted kills the server during a write.
+// TestRestarted restarts the server as soon as it has the first keys: the rate leaves it the rest of 9 seconds.
 func TestRestarted(t *testing.T) {
 	s := redistest.Start(t)
 	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Rate: 1 << 20}, "0")
+	written, client := make(chan struct{}), s.Client()
 	go func() {
-		time.Sleep(300 * time.Millisecond)
+		defer close(written)
+		for size := int64(0); size == 0; {
+			reply, err := client.Do("DBSIZE")
+			if size, _ = reply.(int64); err != nil {
+				t.Error(err)
+				return
+			}
+		}
 		if err := s.Restart(); err != nil {
 			t.Error(err)
 		}
 	}()
 	err := load(context.Background(), target, data(3000, 3000), "0", 1)
+	<-written
 	if err == nil || !strings.Contains(err.Error(), "restarted while kvferry wrote to it") {
 		t.Error(err)
 	}

@@ -75,7 +75,7 @@ func TestEveryFlippedByte(t *testing.T) {
 	}
 }
 
-// Random damage to files written by servers: KVFERRY_DAMAGES is the number of runs per file, 1000 in make damage.
+// Random damage to files written by servers: KVFERRY_DAMAGES is the number of runs per file.
 func TestRandomDamage(t *testing.T) {
 	n := 10
 	if s := os.Getenv("KVFERRY_DAMAGES"); s != "" {
@@ -84,8 +84,7 @@ func TestRandomDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	paths, _ := filepath.Glob("../../../shared/golden/rdb-*.rdb.gz")
-	for _, p := range paths {
+	for _, p := range goldens(t) {
 		b := readGolden(t, p)
 		r := rand.New(rand.NewPCG(1, uint64(len(b))))
 		for range n {

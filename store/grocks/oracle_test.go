@@ -10,31 +10,18 @@ import (
 	"io"
 	"math"
 	"math/rand"
-	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/linxGnu/grocksdb"
 
+	"kvferry/internal/testkit/seed"
 	"kvferry/record"
 	"kvferry/store"
 )
 
-// random returns a generator whose seed is printed, and which KVFERRY_SEED repeats.
-func random(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := time.Now().UnixNano()
-	if s := os.Getenv("KVFERRY_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseInt(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("KVFERRY_SEED=%d", seed)
-	return rand.New(rand.NewSource(seed))
-}
+// random returns a generator for a test.
+func random(t *testing.T) *rand.Rand { return rand.New(rand.NewSource(seed.Of(t))) }
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand"
 	"slices"
@@ -13,12 +12,11 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/testkit/redistest"
+	"kvferry/internal/testkit/seed"
 	"kvferry/internal/testkit/servertest"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
 )
-
-var oracleSeed = flag.Int64("seed", 0, "seed of the commands that a server and the state replay; 0: by the clock")
 
 func bytesOf(words []string) [][]byte {
 	out := make([][]byte, len(words))
@@ -30,10 +28,7 @@ func bytesOf(words []string) [][]byte {
 
 // TestAnswers gives commands, half of them broken, to a server and to the state: both refuse the same, and hold the same then.
 func TestAnswers(t *testing.T) {
-	seed := *oracleSeed
-	if seed == 0 {
-		seed = time.Now().UnixNano()
-	}
+	seed := seed.Of(t)
 	for range 3 {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { answers(t, seed, 6000) })
 		seed++
@@ -97,10 +92,7 @@ const unfollowed = "SPOP T|INCRBYFLOAT S 1.5|HINCRBYFLOAT H F 1|LMPOP 2 L L LEFT
 // TestLostAnswers gives commands to a server and to a state that does not follow some of them and does not
 // know others: the server agrees with every key that the state then considers exact.
 func TestLostAnswers(t *testing.T) {
-	seed := *oracleSeed
-	if seed == 0 {
-		seed = time.Now().UnixNano()
-	}
+	seed := seed.Of(t)
 	// An unknown command without keys may lose all of them: such a run tests little, and another follows.
 	for range 10 {
 		if exact, lost := lostAnswers(t, seed); exact >= 5 && lost >= 5 {
@@ -224,10 +216,7 @@ func compareKeys(t *testing.T, name string, c *command, info []any) {
 
 // TestOracle replays random commands here and in a server that loads them as its log: they mean the same.
 func TestOracle(t *testing.T) {
-	seed := *oracleSeed
-	if seed == 0 {
-		seed = time.Now().UnixNano()
-	}
+	seed := seed.Of(t)
 	rounds, length := 6, 4000
 	if testing.Short() {
 		rounds = 2

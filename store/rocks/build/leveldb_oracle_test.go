@@ -4,33 +4,21 @@ import (
 	"context"
 	"io"
 	"math/rand"
-	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/syndtr/goleveldb/leveldb"
 	"github.com/syndtr/goleveldb/leveldb/filter"
 	"github.com/syndtr/goleveldb/leveldb/opt"
 	"github.com/syndtr/goleveldb/leveldb/util"
 
+	"kvferry/internal/testkit/seed"
 	"kvferry/store"
 	"kvferry/store/rocks"
 )
 
-// random returns a generator whose seed is printed, and which KVFERRY_SEED repeats.
-func random(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := time.Now().UnixNano()
-	if s := os.Getenv("KVFERRY_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseInt(s, 10, 64)
-		must(t, err)
-	}
-	t.Logf("KVFERRY_SEED=%d", seed)
-	return rand.New(rand.NewSource(seed))
-}
+// random returns a generator for a test.
+func random(t *testing.T) *rand.Rand { return rand.New(rand.NewSource(seed.Of(t))) }
 
 // collidingKey makes keys that share prefixes, end in zeros and come often.
 func collidingKey(r *rand.Rand) []byte {
