@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -221,5 +222,106 @@ func TestFollow(t *testing.T) {
 	}
 	if want := map[string]string{addr: "second"}; !maps.Equal(c.runs, want) {
 		t.Errorf("%q, want %q", c.runs, want)
+	}
+}
+
+// TestClusterDatabases: a cluster of Valkey 9 may have several databases, which are read in both ways, and written.
+func TestClusterDatabases(t *testing.T) {
+	nodes := redistest.StartClusterOf(t, redistest.Engine(t, "Valkey", "9.1"), "--cluster-databases", "4")
+	address := "redis+cluster://" + nodes[1].Addr
+	list := data(100, 2000)
+	all := map[string]string{}
+	for _, db := range []string{"0", "3"} {
+		maps.Copy(all, want(t, list, db))
+		if err := load(context.Background(), mustOpen(t, address, format.ServerOptions{}, db), list, db, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := maps.Clone(all)
+	maps.DeleteFunc(third, func(key, _ string) bool { return !strings.HasPrefix(key, "3/") })
+	for _, scan := range []bool{false, true} {
+		for place, want := range map[string]map[string]string{address: all, address + "/3": third} {
+			src, found, err := source(t, place, format.ServerOptions{Scan: scan})
+			if err != nil || len(found) > 0 {
+				t.Fatalf("scan %v: %v, findings %v", scan, err, found)
+			}
+			diff(t, want, contents(t, src))
+		}
+	}
+	tg := mustOpen(t, address, format.ServerOptions{Existing: format.Replace}, "0", "2", "3")
+	if err := load(context.Background(), tg, list, "2", 1); err != nil {
+		t.Fatal(err)
+	}
+	check(t, tg, map[string]int64{"2": 100})
+	for _, x := range []struct{ address, db string }{{address, "4"}, {address + "/4", "0"}} {
+		if _, err := open(t, x.address, format.ServerOptions{Existing: format.Replace}, x.db); err == nil || !strings.Contains(err.Error(), "cluster-databases") {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+}
+
+// TestMovedMeanwhile: if a slot moves between servers during a copy, a copy of snapshots fails, and one by key lists the
+// keys again.
+func TestMovedMeanwhile(t *testing.T) {
+	nodes := redistest.StartCluster(t)
+	slices.SortFunc(nodes, func(x, y *redistest.Server) int { return strings.Compare(x.Addr, y.Addr) })
+	address := "redis+cluster://" + nodes[0].Addr
+	list := data(60, 2000)
+	if err := load(t.Context(), mustOpen(t, address, format.ServerOptions{}, "0"), list, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	to, err := newSpool(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.f.Close()
+	c := copierTo(t, to, nil)
+	if c.server, err = server.Connect(t.Context(), address, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer c.server.Client.Close()
+	c.runs, c.copied = c.server.Runs, &copied{hosts: 3}
+	var key []byte
+	for _, m := range list {
+		if c.server.Owner(m.h.Key) == nodes[1].Addr {
+			key = m.h.Key
+		}
+	}
+	asked := 0
+	got := map[string]bool{}
+	err = c.everywhere(t.Context(), func(host string) error {
+		if asked++; asked == 2 {
+			giveSlot(t, nodes, key, 1, 0)
+		}
+		client := c.server.To(host, "0")
+		defer client.Close()
+		return client.Scan(t.Context(), "*", 1000, func(keys [][]byte) error {
+			for _, key := range keys {
+				got[string(key)] = true
+			}
+			return nil
+		})
+	})
+	if err != nil || asked != 6 || len(got) != len(list) || !got[string(key)] {
+		t.Errorf("%d lists of keys, %d of %d keys: %v", asked, len(got), len(list), err)
+	}
+	giveSlot(t, nodes, key, 0, 2)
+	if err := c.all(t.Context()); err == nil || !strings.Contains(err.Error(), "1 slot moved between servers of the cluster") {
+		t.Error(err)
+	}
+}
+
+// giveSlot moves the slot of a key from one server to another.
+func giveSlot(t *testing.T, nodes []*redistest.Server, key []byte, from, to int) {
+	t.Helper()
+	at, id := strconv.Itoa(keyslot.Of(key)), redistest.Text(nodes[to].Client().Must(t, "CLUSTER", "MYID"))
+	nodes[to].Client().Must(t, "CLUSTER", "SETSLOT", at, "IMPORTING", redistest.Text(nodes[from].Client().Must(t, "CLUSTER", "MYID")))
+	nodes[from].Client().Must(t, "CLUSTER", "SETSLOT", at, "MIGRATING", id)
+	host, port, _ := net.SplitHostPort(nodes[to].Addr)
+	for _, key := range nodes[from].Client().Strings(t, "CLUSTER", "GETKEYSINSLOT", at, "100") {
+		nodes[from].Client().Must(t, "MIGRATE", host, port, key, "0", "5000")
+	}
+	for _, i := range []int{to, from, 3 - to - from} {
+		nodes[i].Client().Must(t, "CLUSTER", "SETSLOT", at, "NODE", id)
 	}
 }

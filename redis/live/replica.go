@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"kvferry/internal/text/resp"
-	"kvferry/record"
 	"kvferry/redis/live/server"
 )
 
@@ -37,7 +36,7 @@ func (c *copier) replica(ctx context.Context, host string) error {
 	case err == nil && tries > 1:
 		return c.sameRuns(ctx)
 	case tries == server.Attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
-		err = linkError{err}
+		err = server.LinkError{Err: err}
 	}
 	return c.about(host, err)
 }
@@ -101,16 +100,6 @@ func (c *copier) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 		return "", server.Explain(c.server.Shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
 	}
 	return "", server.ErrAnswer
-}
-
-// linkError reports a server that repeatedly closed the replication link without an error message.
-type linkError struct{ error }
-
-func (e linkError) Unwrap() error { return e.error }
-
-func (e linkError) Error() string {
-	return fmt.Sprintf("%v each of the %s times that it began to send its data; its log says why, such as a value that it cannot send to this replica "+
-		"or client-output-buffer-limit; --scan reads it key by key, without such a link", server.Closed(e.error), record.Number(server.Attempts))
 }
 
 func isUnknown(text string) bool {

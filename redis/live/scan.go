@@ -61,25 +61,21 @@ func (c *copier) scan(ctx context.Context) error {
 	return c.sameRuns(ctx)
 }
 
-// databases returns the number of keys per database.
+// databases returns the number of keys per database, in a cluster those of all masters.
 func (c *copier) databases(ctx context.Context) (map[string]int64, error) {
-	if !c.server.Cluster {
-		return c.server.Databases(ctx)
-	}
-	var sum int64
-	for _, host := range c.server.Hosts() {
-		err := c.read(ctx, host, func(host string) error {
-			client := c.server.To(host, "0")
-			defer client.Close()
-			n, err := client.Size(ctx)
-			sum += n
-			return err
-		})
-		if err != nil {
-			return nil, err
+	byHost, sum := map[string]map[string]int64{}, map[string]int64{}
+	err := c.everywhere(ctx, func(host string) error {
+		client := c.server.To(host, "0")
+		defer client.Close()
+		byHost[host] = map[string]int64{}
+		return client.AddDatabases(ctx, byHost[host])
+	})
+	for _, counts := range byHost {
+		for db, n := range counts {
+			sum[db] += n
 		}
 	}
-	return map[string]int64{"0": sum}, nil
+	return sum, err
 }
 
 // read calls f, and calls it again if the connection breaks.
@@ -140,10 +136,8 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 	o := extsort.Options{Memory: max(c.options.Options.Memory, 16<<20), TempDir: c.options.Options.TempDir}
 	keys := extsort.New(o)
 	defer func() { err = errors.Join(err, keys.Close()) }()
-	for _, host := range c.server.Hosts() {
-		if err := c.read(ctx, host, func(host string) error { return c.keys(ctx, host, db, keys) }); err != nil {
-			return err
-		}
+	if err := c.everywhere(ctx, func(host string) error { return c.keys(ctx, host, db, keys) }); err != nil {
+		return err
 	}
 	sorted, err := keys.Sort()
 	if err != nil {
@@ -170,6 +164,25 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 		c.copied.note(func() { c.copied.keys++ })
 		if err := f.add(key); err != nil {
 			return err
+		}
+	}
+}
+
+// everywhere calls list for all servers, and again if slots moved meanwhile: one server may have answered before their
+// keys came, and another one after they left.
+func (c *copier) everywhere(ctx context.Context, list func(host string) error) error {
+	for try := 1; ; try++ {
+		for _, host := range c.server.Hosts() {
+			if err := c.read(ctx, host, list); err != nil {
+				return err
+			}
+		}
+		moved, err := c.server.Moved(ctx)
+		switch {
+		case err != nil || moved == 0:
+			return err
+		case try == server.Attempts:
+			return server.Explain(c.server.Shown, server.MovedError(moved))
 		}
 	}
 }

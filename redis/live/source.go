@@ -85,7 +85,11 @@ func (c *copier) all(ctx context.Context) error {
 		}
 		c.copied.next()
 	}
-	return nil
+	moved, err := s.Moved(ctx)
+	if err == nil && moved > 0 {
+		err = server.Explain(s.Shown, server.MovedError(moved))
+	}
+	return err
 }
 
 // oneNode warns that the cluster has other nodes, which are not read.

@@ -145,13 +145,15 @@ func (t *target) databases() error {
 		if n, err := strconv.Atoi(db); err != nil || n < 0 {
 			return fmt.Errorf("database %q: a server numbers its databases; choose one with --db", db)
 		}
-		if t.server.Cluster && t.home(db) != "0" {
-			return fmt.Errorf("database %s: a cluster has only database 0; end the address with /0 to put it there", db)
-		}
 	}
 	if len(t.options.DBs) > 1 && t.server.DB >= 0 {
 		return fmt.Errorf("%s: the address names database %d, but there are %d to write: leave the number out, or write one of them alone",
 			t.server.Shown, t.server.DB, len(t.options.DBs))
+	}
+	for _, db := range t.options.DBs {
+		if err := t.server.Select(t.to.ctx, t.home(db)); err != nil {
+			return err
+		}
 	}
 	if !t.verified {
 		return nil

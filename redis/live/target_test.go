@@ -352,7 +352,7 @@ func TestCluster(t *testing.T) {
 	}
 	diff(t, want(t, list, "0"), got)
 	moveSlot(t, nodes)
-	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "only database 0; end the address with /0") {
+	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "have only database 0: end the address with /0") {
 		t.Error(err)
 	}
 	if _, err := open(t, "redis+cluster://"+nodes[0].Addr+"/0", format.ServerOptions{Existing: format.Replace}, "1"); err != nil {

@@ -191,7 +191,7 @@ func (s *Server) Client() *Client {
 // it: the other masters do not vote for a replica they do not know, and they learn of it from its master.
 func AddReplica(t testing.TB, master *Server) *Server {
 	t.Helper()
-	s := startNode(t)
+	s := startNode(t, "")
 	id := Text(master.Client().Must(t, "CLUSTER", "MYID"))
 	host, port, _ := net.SplitHostPort(master.Addr)
 	c := s.Client()
@@ -251,17 +251,25 @@ func views(t testing.TB, from string) (all map[string][]string, agreed bool) {
 	return all, agreed
 }
 
-func startNode(t testing.TB) *Server {
-	return Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(FreePort(t)), "--cluster-node-timeout", "2000")
+// startNode starts a server at a path, "" for redis-server on the PATH.
+func startNode(t testing.TB, path string, args ...string) *Server {
+	node := []string{"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(FreePort(t)), "--cluster-node-timeout", "2000"}
+	return StartEngine(t, path, append(node, args...)...)
 }
 
 // StartCluster starts three masters that share all slots. Each has its own epoch, so that the nodes do not change
 // epochs later.
 func StartCluster(t testing.TB) []*Server {
 	t.Helper()
+	return StartClusterOf(t, "")
+}
+
+// StartClusterOf is StartCluster with servers at a path that Engine returned, and additional arguments.
+func StartClusterOf(t testing.TB, path string, args ...string) []*Server {
+	t.Helper()
 	var out []*Server
 	for range 3 {
-		out = append(out, startNode(t))
+		out = append(out, startNode(t, path, args...))
 	}
 	for i, s := range out {
 		c := s.Client()

@@ -71,9 +71,6 @@ func ParseAddress(location string) (*address, error) {
 			return nil, format.Usagef("%s: %q is not the number of a database", location, path)
 		}
 	}
-	if a.Cluster && a.DB > 0 {
-		return nil, format.Usagef("%s: a cluster has only database 0", location)
-	}
 	a.Shown = u.Scheme + "://" + a.Host
 	if u.Scheme == "unix" {
 		a.Shown = "unix://" + u.Path

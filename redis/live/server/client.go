@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -102,9 +103,17 @@ func (c *Client) Info(ctx context.Context, section string) (map[string]string, e
 	return info(text), err
 }
 
-// Size returns the number of keys.
-func (c *Client) Size(ctx context.Context) (int64, error) {
-	return redis.Int64(c.Do(ctx, "DBSIZE"))
+// AddDatabases adds the number of keys of each database that has any to counts.
+func (c *Client) AddDatabases(ctx context.Context, counts map[string]int64) error {
+	i, err := c.Info(ctx, "keyspace")
+	for k, v := range i {
+		name, ok := strings.CutPrefix(k, "db")
+		text, _, _ := strings.Cut(strings.TrimPrefix(v, "keys="), ",")
+		if n, e := strconv.ParseInt(text, 10, 64); ok && e == nil {
+			counts[name] += n
+		}
+	}
+	return err
 }
 
 // Scan calls f with each batch of keys that match a pattern. Keys may come more than once.

@@ -121,6 +121,24 @@ func Closed(err error) error {
 	return closedError{err}
 }
 
+// LinkError reports a server that repeatedly closed the replication link without an error message.
+type LinkError struct{ Err error }
+
+func (e LinkError) Unwrap() error { return e.Err }
+
+func (e LinkError) Error() string {
+	return fmt.Sprintf("%v each of the %s times that it began to send its data; its log says why, such as a value that it cannot send to this replica "+
+		"or client-output-buffer-limit; --scan reads it key by key, without such a link", Closed(e.Err), record.Number(Attempts))
+}
+
+// MovedError is the number of slots that moved while the servers were read, each at a different time.
+type MovedError int
+
+func (n MovedError) Error() string {
+	return record.Count(int64(n), "slot") + " moved between servers of the cluster while kvferry read them: keys may be missing, or there twice; " +
+		"run the command again when no slots move, or with --scan, which lists the keys again"
+}
+
 // Explain adds the address, and a hint for errors that the user can fix.
 func Explain(where string, err error) error {
 	if err == nil {
@@ -152,6 +170,8 @@ var hints = []struct{ sign, todo string }{
 	{"NOPERM", "the user lacks permissions: `kvferry help live` lists those that each use needs"},
 	{"CROSSSLOT", "this is a server of a cluster: write redis+cluster://"},
 	{"MOVED", "this is a server of a cluster: write redis+cluster://"},
+	{"SELECT is not allowed", "clusters before Valkey 9 have only database 0: end the address with /0 to put one database there"},
+	{"DB index is out of range", "the server has fewer databases (databases in its configuration, cluster-databases of a cluster)"},
 	{"certificate", "name the certificate that signed it with --tls-ca"},
 	{"connection refused", "nothing listens there"},
 	{"redis: can't parse", ErrAnswer.Error()},

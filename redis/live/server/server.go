@@ -37,6 +37,7 @@ type Server struct {
 	Nodes   []string // master by slot
 	Members []string // all known addresses of the cluster
 	Crashed []string // masters that a replica replaced
+	known   slotMap  // of the last call of Moved, or of Connect
 }
 
 // Connect connects to an address and identifies the server. memory is the limit of the command; 0: unknown.
@@ -52,6 +53,7 @@ func Connect(ctx context.Context, location string, so *format.ServerOptions, mem
 	}
 	if err == nil && o.Cluster {
 		if err = s.Locate(ctx); err == nil {
+			s.known = slotMap{s.Nodes, s.Members}
 			s.Runs, err = s.RunsOf(ctx, s.Hosts())
 		}
 	}
@@ -196,27 +198,30 @@ func (s *Server) Probe(ctx context.Context) error {
 	return Explain(s.Shown, err)
 }
 
-// Databases returns the number of keys by database number.
+// Databases returns the number of keys by database number, in a cluster those of all masters. Clusters of Valkey 9 and
+// later may have several databases.
 func (s *Server) Databases(ctx context.Context) (map[string]int64, error) {
-	if s.Cluster {
-		var sum int64
-		err := s.Each(s.Hosts(), func(_ string, c *Client) error {
-			n, err := c.Size(ctx)
-			sum += n
-			return err
-		})
-		return map[string]int64{"0": sum}, Explain(s.Shown, err)
-	}
-	i, err := s.Client.Info(ctx, "keyspace")
 	out := map[string]int64{}
-	for k, v := range i {
-		n, ok := strings.CutPrefix(k, "db")
-		keys, _, _ := strings.Cut(strings.TrimPrefix(v, "keys="), ",")
-		if _, e := strconv.Atoi(n); ok && e == nil {
-			out[n], _ = strconv.ParseInt(keys, 10, 64)
-		}
+	if !s.Cluster {
+		return out, Explain(s.Shown, s.Client.AddDatabases(ctx, out))
 	}
+	err := s.Each(s.Hosts(), func(_ string, c *Client) error { return c.AddDatabases(ctx, out) })
 	return out, Explain(s.Shown, err)
+}
+
+// Select returns an error if the server, or a master of the cluster, has no such database.
+func (s *Server) Select(ctx context.Context, db string) error {
+	if db == "0" {
+		return nil
+	}
+	for _, host := range s.Hosts() {
+		l, err := s.open(ctx, host, db, nil)
+		if err != nil {
+			return Explain(s.Shown, fmt.Errorf("database %s: %w", db, err))
+		}
+		_ = l.Close() // nothing was written
+	}
+	return nil
 }
 
 // Libraries returns the number of function libraries, or 0 if unknown.

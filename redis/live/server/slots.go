@@ -143,7 +143,33 @@ func (s *Server) Successor(ctx context.Context, host string, accept func(by stri
 	}
 	if accept(s.Nodes[at]) != nil {
 		s.Nodes = before
+		return
 	}
+	s.known.members = append(slices.Clone(s.known.members), s.Nodes[at])
+}
+
+// slotMap is the state of a cluster at one time.
+type slotMap struct{ nodes, members []string }
+
+// Moved refreshes the slot map and returns the number of slots that moved to another master since its last call, or since
+// Connect. A replica that takes over has the keys of its master, so its slots have not moved.
+func (s *Server) Moved(ctx context.Context) (n int, err error) {
+	if !s.Cluster {
+		return 0, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refresh(ctx); err != nil {
+		return 0, Explain(s.Shown, err)
+	}
+	was := s.known
+	s.known = slotMap{s.Nodes, s.Members}
+	for i, now := range s.Nodes {
+		if now != was.nodes[i] && (slices.Contains(was.nodes, now) || !slices.Contains(was.members, now)) {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // Replaced reports whether an unreachable server is no longer a master because its replica took over.
