@@ -66,7 +66,7 @@ fuzz-short:
 	@scripts/fuzz-short
 
 # Packages with random tests. They take a fixed seed, and a new one in make faults.
-SEEDED = $(addprefix ./,$(sort $(dir $(shell grep -rl 'internal/testkit/seed"' --include='*_test.go' .))))
+SEEDED = $(sort $(dir $(shell grep -rl 'internal/testkit/seed"' --include='*_test.go' .)))
 
 # How long, and what decides all that is random; without SEED every run has another one, which it prints.
 FOR  ?= 5m
