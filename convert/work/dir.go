@@ -300,6 +300,9 @@ func (w *Dir) Keep() error {
 	if err := linkTree(w.Data(), half); err != nil {
 		return disk.RemoveAll(half)
 	}
+	if err := syncDirs(half); err != nil { // after a crash a directory named kept is complete
+		return err
+	}
 	return errors.Join(disk.Rename(half, w.Kept()), disk.SyncPath(w.Path))
 }
 

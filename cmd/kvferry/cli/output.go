@@ -173,7 +173,7 @@ func (u *unfinishedFile) fail(err error) {
 	}
 }
 
-// finish syncs the file and renames it to path.
+// finish makes the file durable, renames it to path, and makes the new name durable.
 func (u *unfinishedFile) finish(path string) error {
 	u.fail(u.file.Chmod(0o644))
 	if u.err == nil {
@@ -182,6 +182,9 @@ func (u *unfinishedFile) finish(path string) error {
 	u.fail(u.file.Close())
 	if u.err == nil {
 		u.fail(disk.Rename(u.file.Name(), path))
+	}
+	if u.err == nil {
+		u.fail(disk.SyncPath(filepath.Dir(path)))
 	}
 	return u.err
 }
