@@ -313,6 +313,9 @@ func TestHostileClients(t *testing.T) {
 	want(t, send("GET \"\r\n").reply(), `-"ERR Protocol error: unbalanced quotes in request"`)
 	want(t, send("*1\r\nx").reply(), `-"ERR Protocol error: expected '$', got 'x'"`)
 	send("*1000000\r\n" + strings.Repeat("$1\r\nx\r\n", 1000)) // announces many arguments
+	for _, line := range []string{"POST / HTTP/1.1\r\n", "host: x\r\n", "*2\r\n$4\r\nPost\r\n$1\r\n/\r\n"} {
+		want(t, send(line+"GET a\r\n").reply(), "closed")
+	}
 	idle := r.dial(t)
 	for range 20 { // large replies that nobody reads
 		c := r.dial(t)

@@ -182,6 +182,9 @@ func (c *client) serve(ctx context.Context) {
 			err = c.w.Flush()
 		}
 		if err != nil {
+			if errors.Is(err, command.ErrWeb) {
+				c.s.log(fmt.Sprintf("client %s: %v", c.Addr, err))
+			}
 			return
 		}
 		if take != nil {

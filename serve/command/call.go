@@ -27,6 +27,9 @@ type Call struct {
 // received after the command. f owns it alone. The connection is closed when f returns.
 func (c *Call) Hijack(f func(ctx context.Context, conn net.Conn, rest []byte) error) { c.takeover = f }
 
+// ErrWeb closes the connection of a browser, as Redis does: any web page can make it send lines that are commands.
+var ErrWeb = errors.New("POST or Host: is a line of HTTP; the connection is closed")
+
 // ErrReadOnly is the reply to commands that write.
 var ErrReadOnly = argument.Refuse("READONLY You can't write against a read only replica.")
 
@@ -47,6 +50,9 @@ func (s *Server) Do(ctx context.Context, client *Client, w *resp.Writer, args []
 	if err == nil {
 		return c.takeover, w.Err()
 	}
+	if errors.Is(err, ErrWeb) {
+		return nil, err
+	}
 	if w.Err() != nil || ctx.Err() != nil { // the reply is incomplete
 		return nil, errors.Join(w.Err(), context.Cause(ctx))
 	}
@@ -59,6 +65,8 @@ func (s *Server) Do(ctx context.Context, client *Client, w *resp.Writer, args []
 func (c *Call) run() error {
 	cmd := c.Server.Table.Find(c.Args[0])
 	switch {
+	case cmd == nil && (Lower(c.Args[0]) == "post" || Lower(c.Args[0]) == "host:"):
+		return ErrWeb
 	case cmd == nil:
 		return unknown(c.Args)
 	case !cmd.fits(len(c.Args)):
