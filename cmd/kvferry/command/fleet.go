@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -86,6 +87,9 @@ func (a *App) runFleet(cmd *cobra.Command, f *fleetFlags, file string) error {
 	if len(f.reports) > 0 {
 		s, err := t.State(f.reports)
 		if err == nil {
+			for _, unread := range s.Unread {
+				fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s\n", fleet.NotRead(unread))
+			}
 			err = cli.ToOutput(cmd, f.output, func(w io.Writer) error { return s.Print(w, f.format) })
 		}
 		if err == nil && !s.Done() {

@@ -256,6 +256,37 @@ func TestFleetRefused(t *testing.T) {
 	}
 }
 
+// TestFleetOddReports: what is no report, and cannot be read, is named, and the state is printed all the same.
+func TestFleetOddReports(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f.yaml")
+	for name, text := range map[string]string{"f.yaml": "datasets:\n  - source: DIR\n    target: nemo:DIR/new", "a.kvferry-report.json": "no JSON \u009b",
+		"b.kvferry-report.json": "[1]", "c\u202e.kvferry-failure.json": `{"part": "x"}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, format := range []string{"text", "json", "html"} {
+		r := kvferry(t, "fleet", "--reports", dir, "--format", format, file)
+		named := r.stderr
+		if format == "html" {
+			named += r.stdout
+		}
+		for _, want := range []string{"a.kvferry-report.json", "b.kvferry-report.json", `c\u202e.kvferry-failure.json`} {
+			if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "not read: "+filepath.Join(dir, want)) || strings.Contains(named, "\u202e") {
+				t.Errorf("%s: exit %d: %s", want, r.code, named)
+			}
+		}
+		if (format == "html") != strings.Contains(r.stdout, "b.kvferry-report.json") || !strings.Contains(r.stdout, "open") {
+			t.Errorf("%s: %s", format, r.stdout)
+		}
+	}
+	if r := kvferry(t, "fleet", "--reports", filepath.Join(dir, "none"), file); r.code != cli.ExitUsage {
+		t.Errorf("exit %d of a directory that does not exist: %s", r.code, r.stderr)
+	}
+}
+
 // TestFleetCommands exports, checks and uploads a dataset by the commands of a fleet, printed for a shell and for
 // Kubernetes: the outputs are those of one run.
 func TestFleetCommands(t *testing.T) {

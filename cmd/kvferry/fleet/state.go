@@ -60,6 +60,8 @@ type States struct {
 	title  string
 	moves  []*State
 	counts map[string]int
+	// Unread are the errors of reports that could not be read; the states lack what they say.
+	Unread []error
 }
 
 // Done reports whether the work on all datasets is done.
@@ -68,16 +70,16 @@ func (s *States) Done() bool { return s.counts["done"] == len(s.moves) }
 // State returns the state of the datasets, from the reports in the directories and files that match patterns.
 func (t *File) State(patterns []string) (*States, error) {
 	byTarget := map[string][]*anyReport{}
+	out := &States{title: t.path, counts: map[string]int{}}
 	for _, pattern := range patterns {
-		if err := readReports(pattern, byTarget); err != nil {
+		if err := out.readReports(pattern, byTarget); err != nil {
 			return nil, cli.Usagef("--reports %s: %w", pattern, err)
 		}
 	}
-	out := &States{title: t.path, counts: map[string]int{}}
 	for _, m := range t.moves {
 		if m.uploads() { // the report lies beside it
 			if err := readReport(convert.ReportPath(m.at), byTarget); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
+				out.Unread = append(out.Unread, err)
 			}
 		}
 		s := m.state(byTarget[m.path])
@@ -95,7 +97,11 @@ func (s *States) Print(w io.Writer, format string) error {
 	case "json":
 		return cli.PrintJSON(w, s.moves)
 	case "html":
-		return render.Page(w, s.title, head, heads, table(s.moves), nextLines(s.moves))
+		lines := nextLines(s.moves)
+		for _, err := range s.Unread {
+			lines = append(lines, NotRead(err))
+		}
+		return render.Page(w, s.title, head, heads, table(s.moves), lines)
 	}
 	texts := [][]string{heads}
 	for _, row := range table(s.moves) {
@@ -114,19 +120,26 @@ func (s *States) Print(w io.Writer, format string) error {
 	return err
 }
 
+// NotRead is the line about a report that could not be read.
+func NotRead(err error) string { return "not read: " + escape.Text(cli.OneLine(err)) }
+
 // readReports reads the reports in the directories and files that match a pattern, by target.
-func readReports(pattern string, to map[string][]*anyReport) error {
+func (s *States) readReports(pattern string, to map[string][]*anyReport) error {
 	root, err := filepath.Abs(strings.TrimSuffix(pattern, "**"))
 	if err != nil {
 		return err
 	}
 	found, err := datasets(root, nil)
-	for _, d := range found {
-		err = errors.Join(err, disk.WalkDir(d.path, func(file string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() || !convert.IsReport(file) && !isFailure(file) {
-				return err
+	for _, at := range found {
+		err = errors.Join(err, disk.WalkDir(at.path, func(file string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && (convert.IsReport(file) || isFailure(file)) {
+				err = readReport(file, to)
 			}
-			return readReport(file, to)
+			if err != nil && file != at.path {
+				s.Unread = append(s.Unread, err)
+				return nil
+			}
+			return err
 		}))
 	}
 	return err
@@ -139,7 +152,7 @@ func readReport(file string, to map[string][]*anyReport) error {
 	}
 	r := new(anyReport)
 	if err := json.Unmarshal(data, r); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: not a report of kvferry: %w", file, err)
 	}
 	at := r.Target.Path
 	if !object.IsAddress(at) {
