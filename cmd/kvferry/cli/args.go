@@ -125,9 +125,12 @@ func plainFlag(err error) error {
 // patterns are the flags whose values may be keys that are URLs.
 var patterns = []string{"--match", "--exclude", "--regex", "--range"}
 
-// CommandLine formats a kvferry command line for a shell. The secrets of URLs are left out, and … is in their place.
-// Patterns stay as they are.
-func CommandLine(args []string) string {
+// CommandLine formats a kvferry command line for a shell, as ShownWords.
+func CommandLine(args []string) string { return "kvferry " + escape.Shell(ShownWords(args)) }
+
+// ShownWords returns the words of a command line without the secrets of URLs, and with … in their place. Patterns stay
+// as they are.
+func ShownWords(args []string) []string {
 	args = slices.Clone(args)
 	for i, arg := range args {
 		flag, _, _ := strings.Cut(arg, "=")
@@ -136,5 +139,5 @@ func CommandLine(args []string) string {
 		}
 		args[i] = object.Shown(arg)
 	}
-	return "kvferry " + escape.Shell(args)
+	return args
 }

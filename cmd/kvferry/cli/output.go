@@ -2,11 +2,11 @@ package cli
 
 import (
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +16,7 @@ import (
 
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
+	"kvferry/internal/text/escape"
 )
 
 // OutputUsage describes the flag -o.
@@ -91,13 +92,17 @@ func toDevice(path string, write func(io.Writer) error) error {
 	return errors.Join(compressed(f, path, write), f.Close())
 }
 
-// toFile writes a temporary file next to path and renames it to path. given is the path on the command line.
+// toFile writes a temporary file next to path and renames it to path. The new file has the mode of the old one. given is
+// the path on the command line.
 func toFile(path, given string, write func(io.Writer) error) error {
 	f, err := beside(path, given)
 	if err != nil {
 		return err
 	}
 	out := &unfinishedFile{file: f, given: given}
+	if st, missing := disk.Stat(path); missing == nil {
+		out.fail(f.Chmod(st.Mode().Perm()))
+	}
 	err = compressed(out, given, write)
 	if err == nil {
 		err = out.finish(path)
@@ -114,9 +119,9 @@ func toFile(path, given string, write func(io.Writer) error) error {
 	return errors.Join(err, removed)
 }
 
-// beside creates a temporary file next to path. given is the path on the command line.
+// beside creates a temporary file next to path, with the mode of any new file. given is the path on the command line.
 func beside(path, given string) (*disk.File, error) {
-	f, err := disk.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
+	f, err := disk.OpenFile(fmt.Sprintf("%s.tmp-%d", path, rand.Uint64()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, unmade(given, err)
 	}
@@ -175,10 +180,7 @@ func (u *unfinishedFile) fail(err error) {
 
 // finish makes the file durable, renames it to path, and makes the new name durable.
 func (u *unfinishedFile) finish(path string) error {
-	u.fail(u.file.Chmod(0o644))
-	if u.err == nil {
-		u.fail(u.file.Sync())
-	}
+	u.fail(u.file.Sync())
 	u.fail(u.file.Close())
 	if u.err == nil {
 		u.fail(disk.Rename(u.file.Name(), path))
@@ -209,7 +211,9 @@ func compressed(f io.Writer, path string, write func(io.Writer) error) error {
 
 // PrintJSON prints a result as indented JSON.
 func PrintJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	data, err := escape.Document(v)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
 }

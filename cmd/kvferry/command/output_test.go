@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -60,6 +61,32 @@ func TestOutputPlaces(t *testing.T) {
 		if st, err := os.Lstat(path); err != nil || st.Mode().Type() != mode {
 			t.Errorf("%s is replaced: %v, %v", path, st.Mode(), err)
 		}
+	}
+}
+
+// TestOutputModes: a file that is replaced keeps its mode, and a new one has that of any new file.
+func TestOutputModes(t *testing.T) {
+	t.Parallel()
+	src, dir := golden(t, "bw-basic"), t.TempDir()
+	kept, made, plain := filepath.Join(dir, "kept"), filepath.Join(dir, "made"), filepath.Join(dir, "plain")
+	f, err := os.Create(plain)
+	if err == nil {
+		err = errors.Join(f.Close(), os.WriteFile(kept, nil, 0o600), os.Chmod(kept, 0o640))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "verify", "-o", kept, src)
+	ok(t, "verify", "-o", made, src)
+	mode := func(path string) os.FileMode {
+		st, err := os.Stat(path)
+		if err != nil || st.Size() == 0 && path != plain {
+			t.Fatal(path, err)
+		}
+		return st.Mode()
+	}
+	if mode(kept) != 0o640 || mode(made) != mode(plain) {
+		t.Errorf("modes %s, %s; want -rw-r-----, %s", mode(kept), mode(made), mode(plain))
 	}
 }
 

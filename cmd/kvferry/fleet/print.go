@@ -91,7 +91,7 @@ func (m *move) lines(s stage, skip func(k int) bool) (out []string) {
 func (m *move) script(s stage, program, part string) string {
 	const mark = "\x00"
 	words := []string{program}
-	for _, word := range m.words(s, mark) {
+	for _, word := range cli.ShownWords(m.words(s, mark)) {
 		var text []string
 		for _, piece := range strings.Split(word, mark) {
 			text = append(text, escape.Shell([]string{piece}))

@@ -180,12 +180,15 @@ const hidden = "…"
 // urlWord matches a URL that is a word of a command line, and what may be before it: a flag and a format.
 var urlWord = regexp.MustCompile(`(?s)^((?:--[a-z0-9-]+=)?(?:[a-z][a-z0-9.]*(?:\+[a-z0-9]+)?:)?https?://)(.*)$`)
 
-// Shown returns a location, or any other word of a command line, as it may be printed: a URL has … in place of the
-// user and of the values of its query, which may be secrets. Mount refuses such a URL and asks for them.
+// loginWord matches another URL with a password.
+var loginWord = regexp.MustCompile(`^((?:--[a-z0-9-]+=)?(?:[a-z][a-z0-9.+]*:)?[a-z][a-z0-9+]*://)[^/?#]*:[^/?#]*@`)
+
+// Shown returns a location, or any other word of a command line, as it may be printed and written to files: a URL has …
+// in place of the user and of the values of its query, which may be secrets. Mount refuses such a URL and asks for them.
 func Shown(word string) string {
 	m := urlWord.FindStringSubmatch(word)
 	if m == nil {
-		return word
+		return loginWord.ReplaceAllString(word, "$1"+hidden+"@")
 	}
 	user, rest := "", m[2]
 	host := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !strings.ContainsRune("/?#", r) }))]

@@ -522,6 +522,10 @@ func TestShown(t *testing.T) {
 		"--against=aof+x:https://u:p@h/a?s=1":         "--against=aof+x:https://…@h/a?s=…",
 		"--s3-endpoint=http://u:p@h:9000":             "--s3-endpoint=http://…@h:9000",
 		"https://u:p/w?x@h/a?s=1":                     "https://…@h/a?s=…",
+		"s3://KEY:secret@bucket/a?b=c":                "s3://…@bucket/a?b=c",
+		"--against=rdb:redis://u:p@h/1":               "--against=rdb:redis://…@h/1",
+		"redis://user@h/1":                            "redis://user@h/1",
+		"a:b//c:d@e://f:g@h":                          "a:b//c:d@e://f:g@h",
 		"s3://bucket/a?b=c":                           "s3://bucket/a?b=c",
 		"/data/https://u:p@h/a?s=1":                   "/data/https://u:p@h/a?s=1",
 	} {
