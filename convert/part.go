@@ -10,6 +10,7 @@ import (
 	"kvferry/convert/work"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/escape"
 )
 
 // plannedError means that another process has published its plan first.
@@ -51,9 +52,9 @@ func (a *attempt) publishPart(ctx context.Context) error {
 	rep := &PartReport{Part: a.part.K, Parts: a.part.N, Tool: all.Tool, Source: all.Source, Target: all.Target, Now: all.Now,
 		Tasks: len(own), AllTasks: all.Tasks, AllBytes: a.id.Plan.Bytes, Fingerprint: all.Parts, Ledger: all.Ledger,
 		Losses: all.Losses, Findings: all.Findings, Timings: a.timings, Bytes: pass.Bytes(own)}
-	data, err := json.MarshalIndent(rep, "", "  ")
+	data, err := escape.Document(rep)
 	if err == nil {
-		err = a.work.WriteReport(append(data, '\n'))
+		err = a.work.WriteReport(data)
 	}
 	if err == nil {
 		err = ctx.Err()

@@ -13,6 +13,8 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
@@ -58,7 +60,7 @@ type Report struct {
 	Earlier string `json:"-"`
 }
 
-// Dataset is the source or the target.
+// Dataset is the source or the target. Files have its location without secrets.
 type Dataset struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
@@ -68,6 +70,13 @@ type Dataset struct {
 	// Files is the number of files that the dataset consists of, as verify and inspect count them.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
+}
+
+// MarshalJSON writes the dataset.
+func (d Dataset) MarshalJSON() ([]byte, error) {
+	type plain Dataset
+	d.Path = object.Shown(d.Path)
+	return json.Marshal(plain(d))
 }
 
 // Proof describes how the target was compared with the source.
@@ -176,10 +185,7 @@ func (d *Dataset) measure(files []paths.File) {
 }
 
 // encode returns the report as it is published.
-func (r *Report) encode() ([]byte, error) {
-	data, err := json.MarshalIndent(r, "", "  ")
-	return append(data, '\n'), err
-}
+func (r *Report) encode() ([]byte, error) { return escape.Document(r) }
 
 // maxReport is larger than any report: ledgers are by keyspace, and samples are few.
 const maxReport = 64 << 20

@@ -16,6 +16,7 @@ import (
 	"kvferry/convert/work"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/escape"
 )
 
 // Job knows the files of an export.
@@ -296,9 +297,9 @@ func (r *Run) report(id *work.Identity, began time.Time) *Report {
 }
 
 func writeReport(w *work.Dir, rep *Report) error {
-	data, err := json.MarshalIndent(rep, "", "  ")
+	data, err := escape.Document(rep)
 	if err == nil {
-		err = w.WriteReport(append(data, '\n'))
+		err = w.WriteReport(data)
 	}
 	return err
 }

@@ -346,6 +346,6 @@ func (p *ExplainJSON) Finish(x *explain.Result) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "\n],%s\n", b[1:])
+	fmt.Fprintf(p.out, "\n],%s\n", escape.JSON(b[1:]))
 	return p.out.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kvferry/inspect/verify"
+	"kvferry/internal/text/escape"
 	"kvferry/record"
 )
 
@@ -79,6 +80,7 @@ func JUnit(w io.Writer, r *Result) error {
 		s.Cases = append(s.Cases, c)
 	}
 	s.Tests = len(s.Cases)
+	w = escape.Writer(w)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
@@ -121,23 +123,13 @@ func (r *Result) failure(kind string, counts []verify.KindCount) *junitFailure {
 		if f := &r.Findings[i]; f.Kind == kind && f.Severity >= r.FailOn {
 			line := FindingLine(f)
 			if causes[i] >= 0 {
-				line += "; follows from " + Where(&r.Findings[causes[i]])
+				line += "; follows from " + escape.Text(Where(&r.Findings[causes[i]]))
 			}
-			lines = append(lines, xmlText(line))
+			lines = append(lines, line)
 		}
 	}
 	if more := n - int64(len(lines)); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %s more", record.Number(more)))
 	}
 	return &junitFailure{Message: fmt.Sprintf("%s × %s", record.Number(n), kind), Type: severity.String(), Text: strings.Join(lines, "\n")}
-}
-
-// xmlText replaces characters that XML cannot hold.
-func xmlText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }

@@ -68,7 +68,7 @@ var rules = slices.Concat(redisRules, []rule{
 	{"convert/inventory", []string{"convert/result", "convert/paths", "convert/plan", "format", "store", "record"}, "counting does not ask how a run goes on"},
 	{"convert/work", []string{"convert/inventory", "convert/result", "convert/paths", "convert/plan", "record", "internal/pass", "internal/sys/disk", "internal/sys/object"},
 		"what is noted of a run does not ask how it goes on"},
-	{"convert/export", []string{"convert/paths", "convert/plan", "convert/work", "format", "record", "internal/pass", "internal/sys/disk"},
+	{"convert/export", []string{"convert/paths", "convert/plan", "convert/work", "format", "record", "internal/pass", "internal/sys/disk", "internal/text/escape"},
 		"how parts come together does not ask what is in them"},
 	{"convert/transfer", []string{"convert/result", "convert/plan", "format", "record", "internal/"}, "a task knows neither the work directory nor other tasks"},
 	{"convert", []string{"convert/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},

@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ import (
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/page"
 	"kvferry/internal/text/paint"
 	"kvferry/record"
@@ -426,10 +426,10 @@ func (a *App) failed(f *convertFlags, source, target string, outcome error) erro
 		}
 		return nil
 	}
-	data, err := json.MarshalIndent(&fleet.Failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source}, Target: convert.Dataset{Path: to.Shown(), Format: to.Format.Name()},
-		Part: f.part.K, Parts: f.part.N, Exit: ExitCode(outcome), Error: cli.OneLine(outcome), At: a.Now().UTC()}, "", "  ")
+	data, err := escape.Document(&fleet.Failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source}, Target: convert.Dataset{Path: to.Shown(), Format: to.Format.Name()},
+		Part: f.part.K, Parts: f.part.N, Exit: ExitCode(outcome), Error: cli.OneLine(outcome), At: a.Now().UTC()})
 	if err == nil {
-		err = disk.WriteFile(path+".new", append(data, '\n'))
+		err = disk.WriteFile(path+".new", data)
 	}
 	if err == nil {
 		err = disk.Rename(path+".new", path)

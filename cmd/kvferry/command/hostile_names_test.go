@@ -1,11 +1,17 @@
 package command
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"kvferry/internal/text/escape"
+	"kvferry/record"
 )
 
 // TestHostileNames checks that a namespace name with newlines, tabs and control characters adds no lines and shifts
@@ -61,5 +67,63 @@ func TestHostileNames(t *testing.T) {
 	}
 	if shown < 10 {
 		t.Errorf("the name is in %d lines", shown)
+	}
+}
+
+// TestHostilePaths: of a path and a key, no character that controls the display stands raw in any report, printed or
+// written, whatever its form.
+func TestHostilePaths(t *testing.T) {
+	t.Parallel()
+	const hostile = "x\u009b\u202e\u2066\u200b\ufeff\u00ad\U000e0041y\x1b"
+	world := t.TempDir()
+	dir, out := filepath.Join(world, hostile), filepath.Join(world, "out")
+	sets := append(floydSet()[:5], smallRecord(record.String, hostile, "v"), smallRecord(record.Hash, hostile+"\xed\xa0\x80", "a=1"))
+	err := errors.Join(os.Mkdir(out, 0o755), os.Rename(buildSmall(t, formatOf(t, "pika3"), sets...), dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := filepath.Join(world, hostile+".rdb")
+	ok(t, "convert", "--on-conflict", "rename", dir, "rdb:"+rdb)
+	whole, err := os.ReadFile(rdb)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(world, "bad"+hostile), whole[:len(whole)-20], 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, src := range []string{dir, rdb, filepath.Join(world, "bad"+hostile), filepath.Join(world, "none"+hostile)} {
+		for _, words := range [][]string{{"inspect"}, {"inspect", "--format=json"}, {"inspect", "--format=html"}, {"verify"}, {"verify", "--format=json"},
+			{"verify", "--format=junit"}, {"verify", "--format=sarif"}, {"verify", "--part=1/1", "--now=2027-01-01"}, {"fingerprint"}, {"fingerprint", "--format=text"},
+			{"dump", "--salvage"}, {"keys"}, {"diff", dir}, {"diff", "--format=json", dir}, {"diff", "--format=patch", dir}, {"plan"}, {"convert", "--failure-report"},
+			{"convert", "--allow-loss=damaged", "--on-conflict=rename"}, {"explain"}, {"explain", "--format=json"}} {
+			args := append(slices.Clone(words), src)
+			switch n++; words[0] {
+			case "explain":
+				args = append(args, hostile)
+			case "convert", "plan":
+				args = append(args, fmt.Sprintf("kvrocks:%s/%s%d", out, hostile, n))
+			}
+			r := kvferry(t, args...)
+			for _, text := range []string{r.stdout, r.stderr} {
+				noActive(t, strings.Join(words, " ")+" of "+filepath.Base(src), text)
+			}
+		}
+	}
+	reports, err := filepath.Glob(filepath.Join(out, "*.json"))
+	for _, report := range reports {
+		text, err := os.ReadFile(report)
+		noActive(t, report, string(text)+errText(t, err, ""))
+	}
+	if err != nil || len(reports) < 4 {
+		t.Errorf("%q, %v", reports, err)
+	}
+}
+
+// noActive fails if a text has characters that control the display.
+func noActive(t *testing.T, of, text string) {
+	t.Helper()
+	if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && escape.Active(r) }); i >= 0 {
+		t.Errorf("%q: %q", of, text[max(0, i-100):min(len(text), i+20)])
 	}
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -184,6 +185,16 @@ func TestObjectsSecrets(t *testing.T) {
 			{[]string{"dump", at(file)}, false},
 			{[]string{"diff", at(file), at("good.rdb")}, false},
 			{[]string{"diff", "--format", "patch", rdb, at(file)}, false},
+			{[]string{"convert", "--failure-report", at(file), target()}, file == "bad.rdb"},
+			{[]string{"convert", "--failure-report", "--allow-loss", "damaged", "--on-conflict", "rename", at(file), target()}, false},
+			{[]string{"inspect", "--html", filepath.Join(dir, "page.html"), "--format", "json", "-o", filepath.Join(dir, "inspect.json"), at(file)}, false},
+			{[]string{"verify", "--format", "json", "-o", filepath.Join(dir, "verify.json"), at(file)}, false},
+			{[]string{"verify", "--format", "junit", "-o", filepath.Join(dir, "verify.xml"), at(file)}, false},
+			{[]string{"verify", "--format", "sarif", "-o", filepath.Join(dir, "verify.sarif"), at(file)}, false},
+			{[]string{"verify", "--part", "1/2", "--now", "2027-01-01", "-o", filepath.Join(dir, "part.json"), at(file)}, false},
+			{[]string{"fingerprint", "-o", filepath.Join(dir, "fingerprint.json"), at("good.rdb")}, false},
+			{[]string{"dump", "--salvage", "--format", "parquet", "-o", filepath.Join(dir, file+".parquet"), at(file)}, false},
+			{[]string{"diff", "--format", "patch", "-o", filepath.Join(dir, file+".patch"), at("good.rdb"), rdb}, false},
 			{[]string{at(file)}, true},
 		} {
 			r := kvferry(t, c.words...)
@@ -192,6 +203,22 @@ func TestObjectsSecrets(t *testing.T) {
 				t.Errorf("%s: exit %d: %s", c.words, r.code, out)
 			}
 		}
+	}
+	written := 0
+	if err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || name == rdb {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if bytes.Contains(text, []byte("secret")) {
+			t.Errorf("%s has secrets: %q", name, text)
+		}
+		if strings.HasSuffix(name, ".json") {
+			written++
+		}
+		return err
+	}); err != nil || written < 6 {
+		t.Errorf("%d reports: %v", written, err)
 	}
 	args := []string{"convert", "--match", "http://u:p@h/?a=b", "--match", "*", at("good.rdb"), "pika3:" + dir}
 	if got, want := goOn(args), shown("good.rdb"); !strings.Contains(got, want) || strings.Contains(got, "secret") || !strings.Contains(got, "http://u:p@h/?a=b") {

@@ -313,7 +313,7 @@ func (f *serveFlags) logger(w io.Writer) func(string) {
 				Time    string `json:"time"`
 				Message string `json:"message"`
 			}{time.Now().UTC().Format(time.RFC3339), text})
-			fmt.Fprintf(w, "%s\n", line)
+			fmt.Fprintf(w, "%s\n", escape.JSON(line))
 			return
 		}
 		fmt.Fprintf(w, "kvferry: %s\n", escape.Text(text))

@@ -3,22 +3,26 @@
 package escape
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // Active reports whether a character controls the display: C0 and C1 controls, DEL, characters that change the text
-// direction, and zero-width characters, which can make one name look like another. The joiners U+200C and U+200D are
+// direction, and invisible characters, which can make one name look like another. The joiners U+200C and U+200D are
 // not active, because several scripts need them.
 func Active(r rune) bool {
 	switch {
-	case r < 0x20, r >= 0x7f && r <= 0x9f:
+	case r < 0x20, r >= 0x7f && r <= 0x9f, r == 0xad:
 		return true
-	case r == 0x061c, r == 0x200b, r == 0x200e, r == 0x200f, r == 0xfeff:
+	case r == 0x061c, r == 0x180e, r == 0x200b, r == 0x200e, r == 0x200f, r == 0xfeff:
 		return true
-	case r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x2069, r == 0x2028, r == 0x2029:
+	case r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f, r >= 0xfff9 && r <= 0xfffb:
+		return true
+	case r >= 0x1d173 && r <= 0x1d17a, r >= 0xe0000 && r <= 0xe007f: // of musical notes; tags
 		return true
 	}
 	return false
@@ -47,6 +51,8 @@ func escape(s string, keep func(rune) bool) string {
 			b.WriteString(`\t`)
 		case r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}
@@ -105,13 +111,27 @@ func JSON(b []byte) []byte {
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
 		if r >= 0x20 && Active(r) {
-			out = fmt.Appendf(out, `\u%04x`, r)
+			out = AppendJSON(out, r)
 		} else {
 			out = append(out, b[i:i+n]...)
 		}
 		i += n
 	}
 	return out
+}
+
+// AppendJSON appends the \u escape of a character in a JSON string.
+func AppendJSON(dst []byte, r rune) []byte {
+	for _, unit := range utf16.AppendRune(nil, r) {
+		dst = fmt.Appendf(dst, `\u%04x`, unit)
+	}
+	return dst
+}
+
+// Document returns a value as a file of indented JSON.
+func Document(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	return append(JSON(data), '\n'), err
 }
 
 // JSONWriter returns a writer for JSON values. Each Write must contain whole values, as those of a json.Encoder do.

@@ -257,7 +257,7 @@ func appendEscaped(dst, s []byte) []byte {
 		if c > 0x7f {
 			if r, n := activeAt(s[i:]); n > 0 {
 				dst = append(dst, s[start:i]...)
-				dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&0xF], hex[r>>4&0xF], hex[r&0xF])
+				dst = escape.AppendJSON(dst, r)
 				i += n - 1
 				start = i + 1
 			}
@@ -276,17 +276,12 @@ const hex = "0123456789abcdef"
 // active (see escape.Active), and n = 0 otherwise.
 func activeAt(s []byte) (r rune, n int) {
 	switch s[0] {
-	case 0xc2, 0xd8: // U+0080 to U+00BF, U+0600 to U+063F
-		r, n = rune(s[0]&0x1f)<<6|rune(s[1]&0x3f), 2
-	case 0xe2: // U+2000 to U+2FFF
-		r, n = rune(s[0]&0xf)<<12|rune(s[1]&0x3f)<<6|rune(s[2]&0x3f), 3
-	default:
-		return 0, 0
+	case 0xc2, 0xd8, 0xe1, 0xe2, 0xef, 0xf0, 0xf3: // the first bytes of active characters
+		if r, n = utf8.DecodeRune(s); escape.Active(r) {
+			return r, n
+		}
 	}
-	if !escape.Active(r) {
-		return 0, 0
-	}
-	return r, n
+	return 0, 0
 }
 
 func appendEscape(dst []byte, c byte) []byte {

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
@@ -29,7 +30,7 @@ func NewWriter(out io.Writer, head Head) (*Writer, error) {
 	w.both = io.MultiWriter(w.out, w.sum)
 	w.lines = newLines(w.both)
 	head.Version = Version
-	return w, w.lines.Encode(&head)
+	return w, newLines(escape.JSONWriter(w.both)).Encode(&head)
 }
 
 func newLines(w io.Writer) *json.Encoder {
