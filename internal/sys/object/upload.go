@@ -3,6 +3,7 @@ package object
 import (
 	"cmp"
 	"context"
+	"crypto/md5" // of ETags
 	"errors"
 	"fmt"
 	"io"
@@ -263,7 +264,10 @@ func (t *Target) Upload(ctx context.Context, u *Upload, root string, files []Fil
 	if err != nil {
 		return err
 	}
-	jobs := s.jobs(root, files, there)
+	jobs, err := s.jobs(root, files, there)
+	if err != nil {
+		return err
+	}
 	return parallel.Each(len(jobs), u.requests(), func(i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -276,13 +280,13 @@ func (t *Target) Upload(ctx context.Context, u *Upload, root string, files []Fil
 	})
 }
 
-// start claims a directory. It returns the sizes of the objects that the server has, by key.
-func (s *sending) start() (map[string]int64, error) {
-	there := map[string]int64{}
+// start claims a directory. It returns the objects that the server has, by key.
+func (s *sending) start() (map[string]*object, error) {
+	there := map[string]*object{}
 	if !s.t.dir {
 		run, err := s.t.run(s.requests, s.t.key)
 		if err == nil && run == s.u.Run {
-			there[s.t.key] = -1
+			there[s.t.key] = &object{}
 		}
 		return there, err
 	}
@@ -299,7 +303,7 @@ func (s *sending) start() (map[string]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return there, s.t.each(s.requests, func(o *object) { there[o.key] = o.size })
+	return there, s.t.each(s.requests, func(o *object) { there[o.key] = o })
 }
 
 // each lists the objects of a directory.
@@ -314,7 +318,7 @@ func (t *Target) each(r *requests, do func(*object)) error {
 }
 
 // jobs lists the parts of all files that the server does not have, the large files first.
-func (s *sending) jobs(root string, files []File, there map[string]int64) (out []job) {
+func (s *sending) jobs(root string, files []File, there map[string]*object) (out []job, err error) {
 	files = slices.Clone(files)
 	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(b.Size, a.Size) })
 	for _, f := range files {
@@ -322,14 +326,24 @@ func (s *sending) jobs(root string, files []File, there map[string]int64) (out [
 		if s.t.dir {
 			x.local, x.key = filepath.Join(root, filepath.FromSlash(f.Path)), path.Join(s.t.key, f.Path)
 		}
-		if size, ok := there[x.key]; ok && (size == f.Size || !s.t.dir) {
-			s.u.Sent(f.Size)
-			continue
-		}
 		n := 1
 		if f.Size > s.t.least || !s.t.dir {
 			x.part = max(s.t.least, (f.Size/mostParts+partUnit-1)/partUnit*partUnit)
 			n = int(max(1, (f.Size+x.part-1)/x.part))
+		}
+		if o := there[x.key]; o != nil {
+			same := !s.t.dir // Publish made it
+			if !same && o.size == f.Size {
+				if same, err = x.is(o, n); err != nil {
+					return nil, err
+				}
+			}
+			if same {
+				s.u.Sent(f.Size)
+				continue
+			}
+		}
+		if x.part > 0 {
 			x.etags = make([]minio.CompletePart, n)
 			x.left.Store(int64(n))
 		}
@@ -337,7 +351,30 @@ func (s *sending) jobs(root string, files []File, there map[string]int64) (out [
 			out = append(out, job{x, i})
 		}
 	}
-	return out
+	return out, nil
+}
+
+// is reports whether an object of the same size has the bytes of the local file. Its ETag is the MD5 of them, or that
+// of the MD5s of n parts and their number; with other ETags, as of encrypted buckets, the file is sent again.
+func (f *sent) is(o *object, n int) (bool, error) {
+	in, err := disk.Open(f.local)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	if f.part == 0 {
+		sum, err := sumsOf(in)
+		return o.version == sum.tag(), err
+	}
+	var all []byte
+	for i := range int64(n) {
+		sum, err := sumsOf(io.NewSectionReader(in, i*f.part, min(f.part, f.Size-i*f.part)))
+		if err != nil {
+			return false, err
+		}
+		all = append(all, sum.md5[:]...)
+	}
+	return o.version == fmt.Sprintf("%x-%d", md5.Sum(all), n), nil
 }
 
 // do sends a part of a file, and ends the file with its last part.

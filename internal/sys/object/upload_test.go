@@ -219,6 +219,89 @@ func TestUploadGoesOn(t *testing.T) {
 	}
 }
 
+// TestUploadOfChangedFiles continues uploads whose local files have other bytes of the same size by then, as a target
+// that was made again has: none of the earlier bytes remain.
+func TestUploadOfChangedFiles(t *testing.T) {
+	for _, dir := range []bool{false, true} {
+		for at := 1; ; at++ {
+			f, x := s3test.NewFake(t), newTarget(t, dir)
+			ctx, cancel := context.WithCancel(t.Context())
+			var n atomic.Int64
+			f.After(func(r *http.Request) {
+				if n.Add(1) == int64(at) {
+					cancel()
+				}
+			})
+			u := x.upload("run", nil)
+			err := x.Upload(ctx, u, x.root, x.files)
+			cancel()
+			f.After(nil)
+			for _, file := range x.files {
+				path, key := filepath.Join(x.root, file.Path), strings.TrimSuffix("a/new/"+file.Path, "/.")
+				changed := bytes.Clone(x.want[key])
+				slices.Reverse(changed)
+				if err := os.WriteFile(path, changed, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				x.want[key] = changed
+			}
+			if err := x.send(t.Context(), x.upload("run", u.IDs)); err != nil {
+				t.Fatalf("request %d: %v", at, err)
+			}
+			for key, want := range x.want {
+				if !bytes.Equal(f.Object(key), want) {
+					t.Errorf("request %d: %s has earlier bytes", at, key)
+				}
+			}
+			if err == nil {
+				break
+			}
+		}
+	}
+}
+
+// TestUploadGoesOnWithoutSending checks that a finished directory costs requests, but no bytes.
+func TestUploadGoesOnWithoutSending(t *testing.T) {
+	f, x := s3test.NewFake(t), newTarget(t, true)
+	u := x.upload("run", nil)
+	if err := x.Upload(t.Context(), u, x.root, x.files); err != nil {
+		t.Fatal(err)
+	}
+	f.Requests()
+	if err := x.Upload(t.Context(), x.upload("run", u.IDs), x.root, x.files); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range f.Requests() {
+		if strings.HasPrefix(r, "PUT") && !strings.Contains(r, IncompleteName) || strings.HasPrefix(r, "POST") {
+			t.Errorf("sent again: %s", r)
+		}
+	}
+}
+
+// TestUploadOfAnotherSize checks that a target whose objects have other sizes than the files is not published.
+func TestUploadOfAnotherSize(t *testing.T) {
+	for _, dir := range []bool{false, true} {
+		f, x := s3test.NewFake(t), newTarget(t, dir)
+		u := x.upload("run", nil)
+		if err := x.Upload(t.Context(), u, x.root, x.files); err != nil {
+			t.Fatal(err)
+		}
+		if dir {
+			f.Put("a/new/small", data(999))
+		} else {
+			f.After(func(r *http.Request) { // between the last request that makes it and the one that looks at it
+				if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") {
+					f.Put("a/new", data(999))
+				}
+			})
+		}
+		err := x.Publish(t.Context(), u, x.files)
+		if err == nil || !strings.Contains(err.Error(), "bytes") || f.Object("a/new/"+ManifestName) != nil {
+			t.Errorf("directory %t: %v", dir, err)
+		}
+	}
+}
+
 // TestUploadTaken refuses targets that exist, also those of other uploads, and leaves them as they are.
 func TestUploadTaken(t *testing.T) {
 	for name, c := range map[string]struct {

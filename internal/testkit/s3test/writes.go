@@ -171,20 +171,21 @@ func (f *Fake) complete(w http.ResponseWriter, r *http.Request, key, id string) 
 	if u == nil || f.taken(w, r, key) {
 		return
 	}
-	var all []byte
+	var all, sums []byte
 	for _, p := range asked.Part {
 		b, ok := u.parts[p.PartNumber]
 		if !ok || tagOf(b) != `"`+strings.Trim(p.ETag, `"`)+`"` {
 			err = fmt.Errorf("part %d", p.PartNumber)
 		}
-		all = append(all, b...)
+		sum := md5.Sum(b)
+		all, sums = append(all, b...), append(sums, sum[:]...)
 	}
 	if err != nil {
 		Fail(w, r, http.StatusBadRequest, "InvalidPart", err.Error())
 		return
 	}
 	delete(f.uploads, id)
-	tag := fmt.Sprintf(`%s-%d"`, strings.TrimSuffix(tagOf(all), `"`), len(asked.Part))
+	tag := fmt.Sprintf(`%s-%d"`, strings.TrimSuffix(tagOf(sums), `"`), len(asked.Part))
 	f.store(key, all, tag, u.meta)
 	answer(w, struct {
 		XMLName           xml.Name `xml:"CompleteMultipartUploadResult"`
