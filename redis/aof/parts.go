@@ -42,12 +42,12 @@ type guess struct {
 	manifest string // its path
 	state    string // "is missing", or that it does not list the file in the location
 	found    string // the files that it would list
-	missing  string // what else is missing; "": nothing by the numbers in the names
+	missing  string // another missing file; "": the numbers in the names have no gap
 	backup   bool   // a base alone, as a backup of Redis 8.10 before it is sealed
 	named    bool   // the location is one of the files
 }
 
-// Error says what is missing and how to read the rest.
+// Error names the missing manifest and the ways to read the rest.
 func (g *guess) Error() string {
 	way := "restore it, or add --salvage, or name one of the files,"
 	if g.missing != "" {
@@ -68,7 +68,7 @@ func (g *guess) Reason() string {
 // refused reports whether the files are not read unless damage is permitted.
 func (g *guess) refused() bool { return !g.backup && (!g.named || g.missing != "") }
 
-// finding returns what a reader must know about the log, with the severity.
+// finding returns the severity and the detail of the finding about the log.
 func (g *guess) finding() (record.Severity, string) {
 	switch {
 	case g.backup:
