@@ -17,7 +17,7 @@ import (
 	"kvferry/redis/aof"
 )
 
-// beside is what lies beside a log or an RDB file of a server. A server loads only one of them.
+// beside describes the log and the dump of a server, which loads only one of them.
 type beside struct {
 	*aof.Beside
 	given    bool // the location names the log or the dump, not the directory of both
@@ -53,8 +53,8 @@ func (f *Found) chooseDump(named bool) error {
 // empty reports whether the log is empty and the dump is not.
 func (b *beside) empty() bool { return b.Dump != "" && b.LogEmpty() && !b.DumpEmpty() }
 
-// reportBeside reports what lies beside the dataset, with the number of its records. An empty log beside a dump with
-// records is an error: a server that was told to use a log starts empty, although the dump has its data.
+// reportBeside reports the datasets next to this one, with the number of their records. An empty log next to a dump with
+// records is an error: a server with appendonly yes starts empty, although the dump has its data.
 func (f *Found) reportBeside(ctx context.Context, o *format.OpenOptions) error {
 	b := f.beside
 	if b == nil || o.Options.Own {
@@ -63,7 +63,7 @@ func (f *Found) reportBeside(ctx context.Context, o *format.OpenOptions) error {
 	byLog := f.Format.Name() == aof.Name
 	if !b.given && b.empty() && !o.Options.Salvage {
 		return fmt.Errorf("%s: the append-only log is empty, and %s is not: a server with appendonly yes starts without its records; "+
-			"name the one to read: %s:%s or %s:%s", f.Given, b.Dump, redis.Name, b.Dump, aof.Name, b.fileOfLog())
+			"write %s:%s or %s:%s", f.Given, b.Dump, redis.Name, b.Dump, aof.Name, b.fileOfLog())
 	}
 	if o.Options.Report == nil {
 		return nil
@@ -75,10 +75,10 @@ func (f *Found) reportBeside(ctx context.Context, o *format.OpenOptions) error {
 	return ctx.Err()
 }
 
-// maxReplayed is the size of a log that is not replayed to count its records if the location names the dump beside it.
+// maxReplayed bounds the size of a log that kvferry replays to count its records if the location names the dump.
 const maxReplayed = 1 << 30
 
-// fileOfLog returns a location that names nothing but the log.
+// fileOfLog returns a location that names only the log.
 func (b *beside) fileOfLog() string {
 	if path := disk.Join(b.At, "appendonly.aof.manifest"); exists(path) {
 		return path
@@ -113,7 +113,7 @@ func (b *beside) describe(ctx context.Context, byLog bool, o *format.OpenOptions
 		add(record.FindDatasetBeside, record.Note, b.Dump, fmt.Sprintf("an RDB file with %s of %s, which a server with appendonly no loads; kvferry reads the log, last written %s, as a server with appendonly yes does",
 			count(ctx, redis.New(), b.Dump, o), clock(made), clock(last)))
 	case slices.Contains(b.Log.Files, filepath.Base(b.Dump)):
-		add(record.FindDatasetBeside, record.Note, b.At, fmt.Sprintf("%s belongs to an append-only log with %s, of which kvferry reads only this file", filepath.Base(b.Dump), held))
+		add(record.FindDatasetBeside, record.Note, b.At, fmt.Sprintf("%s belongs to an append-only log with %s; kvferry reads only this file", filepath.Base(b.Dump), held))
 	default:
 		age := "newer"
 		if !b.LogOlder() {

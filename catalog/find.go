@@ -45,7 +45,7 @@ type Found struct {
 	Format   format.Format
 	Driver   *Driver
 	Evidence *format.Evidence
-	beside   *beside // nil: nothing lies beside it
+	beside   *beside // other datasets of the same server; may be nil
 }
 
 // Source parses the location of a source.

@@ -14,7 +14,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// FindEmpty is the kind of the finding that a log is empty and the dump beside it is not.
+// FindEmpty is the kind of the finding that a log is empty, although the dump has records.
 const FindEmpty = "aof-empty"
 
 // Default names in the directory of a server.
@@ -25,14 +25,14 @@ const (
 
 // Beside is the log and the dump of a server. With appendonly yes it loads the log, with appendonly no the dump.
 type Beside struct {
-	Log    *Log     // nil: none
+	Log    *Log
 	At     string   // where the log is: its directory or only file
-	Dump   string   // the RDB file; "": none
+	Dump   string   // the RDB file, or "" if the log has no dump
 	Others []string // further logs, such as backups
 	Server bool     // the location is the directory of a server
 }
 
-// FindDumpOf returns the log at a location with the dump beside it. A directory may be that of the server, with any dump
+// FindDumpOf returns the log at a location and the dump of its server. A directory may be that of the server, with any dump
 // in it, or the one of the log. For files and for the directory of the log, the dump must have its default name.
 func FindDumpOf(location string) (*Beside, error) {
 	st, err := disk.Stat(location)
@@ -59,7 +59,7 @@ func FindDumpOf(location string) (*Beside, error) {
 	return b, nil
 }
 
-// FindLogOf returns an RDB file with the log beside it, or the log that it is a part of.
+// FindLogOf returns an RDB file and the log of its server, or the log that includes the file.
 func FindLogOf(dump string) (*Beside, error) {
 	dir, name := disk.Dir(dump), filepath.Base(dump)
 	b := &Beside{Dump: dump}
@@ -87,7 +87,7 @@ func (l *Log) at() string {
 	return disk.Join(l.Dir, l.Files[0])
 }
 
-// others lists the logs in the directory of a server that are not the one it loads.
+// others lists the logs in the directory of a server that the server does not load.
 func (b *Beside) others(home string) ([]string, error) {
 	subs, backups, err := logDirs(home)
 	out := append(subs, backups...)
@@ -97,7 +97,7 @@ func (b *Beside) others(home string) ([]string, error) {
 	return slices.DeleteFunc(out, func(at string) bool { return at == b.At }), err
 }
 
-// dumpIn returns the RDB file of a server's directory: dump.rdb, or else the newest one; "" if there is none.
+// dumpIn returns the RDB file of a server's directory: dump.rdb, or the newest file with this ending, or "" without one.
 func dumpIn(dir string) (path string) {
 	if path := disk.Join(dir, dumpName); isDump(path) {
 		return path
@@ -126,7 +126,7 @@ func isDump(path string) bool {
 	return err == nil && isSnapshot(head)
 }
 
-// modified returns the time when a file was changed, in seconds; 0: unknown.
+// modified returns the time when a file was changed, in seconds, or 0 if it is unknown.
 func modified(path string) int64 {
 	st, err := disk.Stat(path)
 	if err != nil {
@@ -135,8 +135,8 @@ func modified(path string) int64 {
 	return st.ModTime().Unix()
 }
 
-// LogTime returns when the log was last written: by its last annotation (aof-timestamp-enabled), of which exact is true,
-// or by the times of its files.
+// LogTime returns the time of the last write: the last annotation (aof-timestamp-enabled), which is exact, or the newest
+// time of the files.
 func (b *Beside) LogTime() (t time.Time, exact bool) {
 	l := b.Log
 	var at int64
@@ -155,8 +155,8 @@ func (b *Beside) LogTime() (t time.Time, exact bool) {
 	return time.Unix(at, 0), false
 }
 
-// DumpTime returns when the dump began, by its field ctime, or else by the time of the file. A field that is later than
-// the file is none: somebody changed the time of the file.
+// DumpTime returns the start of the dump: its field ctime, which is exact, or the time of the file. DumpTime ignores a field
+// that is later than the file, because the time of such a file was changed.
 func (b *Beside) DumpTime() (t time.Time, exact bool) {
 	changed := modified(b.Dump)
 	if made := created(b.Dump); made > 0 && made <= changed {
@@ -183,7 +183,7 @@ func (b *Beside) LogOlder() bool {
 	return last.Before(made)
 }
 
-// created returns the time in the field ctime of an RDB file or RDB part, in seconds; 0: it has none.
+// created returns the time in the field ctime of an RDB file or RDB part, in seconds, or 0 without that field.
 func created(path string) (seconds int64) {
 	_ = withFile(path, func(f *disk.File, size int64) error { // without the field the time is unknown
 		_, err := scanDump(f, size, func(it *rdb.Item) bool {
@@ -234,7 +234,7 @@ func scanDump(f *disk.File, size int64, more func(it *rdb.Item) bool) (int64, er
 // stampTail is the length of the end of a file in which its last annotation is looked up.
 const stampTail = 1 << 20
 
-// lastStamp returns the time of the last annotation in the end of a file, in seconds; 0: there is none.
+// lastStamp returns the time of the last annotation in the end of a file, in seconds, or 0 without an annotation.
 func lastStamp(path string) (seconds int64) {
 	_ = withFile(path, func(f *disk.File, size int64) error { // without an annotation the times of files count
 		tail := make([]byte, min(size, stampTail))
@@ -270,7 +270,7 @@ func (b *Beside) LogEmpty() bool {
 // DumpEmpty reports whether the dump has no key.
 func (b *Beside) DumpEmpty() bool { return isEmpty(b.Dump) }
 
-// isEmpty reports whether an RDB file or a file of commands changes nothing. A damaged one is not empty.
+// isEmpty reports whether an RDB file or a file of commands is without keys and without commands. A damaged one is not empty.
 func isEmpty(path string) (empty bool) {
 	head, err := readHead(path)
 	if err != nil {

@@ -47,7 +47,7 @@ var ErrNotLog = errors.New("no append-only file")
 const manifestSuffix = ".manifest"
 
 // Find finds the log at a location: a file of commands, a manifest, the directory of a manifest, or a server's
-// directory with appendonlydir or appendonly.aof in it. A file of a log of several parts stands for its log.
+// directory with appendonlydir or appendonly.aof in it. The name of one file of a multi-part log finds the log.
 func Find(location string) (*Log, error) {
 	st, err := disk.Stat(location)
 	if err != nil {
@@ -95,7 +95,7 @@ func findIn(location string) (*Log, error) {
 	return l, err
 }
 
-// logDirs lists the subdirectories that have a log, the default one first, and those that have a backup.
+// logDirs lists the subdirectories with a log, the default one first, and the subdirectories with a backup.
 func logDirs(location string) (out, backups []string, err error) {
 	entries, err := disk.ReadDir(location)
 	for i := 0; i < len(entries) && err == nil; i++ {

@@ -42,7 +42,7 @@ type guess struct {
 	manifest string // its path
 	state    string // "is missing", or that it does not list the file in the location
 	found    string // the files that it would list
-	missing  string // another missing file; "": the numbers in the names have no gap
+	missing  string // another missing file, or "" if the numbers in the names have no gap
 	backup   bool   // a base alone, as a backup of Redis 8.10 before it is sealed
 	named    bool   // the location is one of the files
 }
