@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"kvferry/cmd/kvferry/cli"
-	"kvferry/internal/testkit/s3test"
 	"kvferry/internal/testkit/redistest"
+	"kvferry/internal/testkit/s3test"
 )
 
 // serverDir makes the directory of a server with a dump of keys and a log of commands: in one file, or in several ones. The
