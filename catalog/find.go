@@ -45,6 +45,7 @@ type Found struct {
 	Format   format.Format
 	Driver   *Driver
 	Evidence *format.Evidence
+	beside   *beside // other datasets of the same server; may be nil
 }
 
 // Source parses the location of a source.
@@ -85,6 +86,9 @@ func (c *Catalog) Find(p *Place, verbose io.Writer) (*Found, error) {
 		}
 		found.Location.Format = found.Format.Name()
 	} else if err := c.isServers(p.named, ev); err != nil {
+		return nil, err
+	}
+	if err := found.chooseDump(p.named != nil); err != nil {
 		return nil, err
 	}
 	if f, ok := found.Format.(format.Finder); ok {

@@ -33,6 +33,11 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 		}
 	}
 	src, err := f.Format.Open(ctx, f.Location.Path, &noting)
+	if err == nil {
+		if err := f.reportBeside(ctx, options); err != nil {
+			return nil, errors.Join(err, src.Close())
+		}
+	}
 	if err != nil || options.Options.Report == nil {
 		return src, err
 	}

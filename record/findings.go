@@ -29,6 +29,7 @@ const (
 	FindUnreadRows      = "unread-rows"
 	FindStoreNotRead    = "store-not-read"
 	FindBeside          = "kept-beside"
+	FindDatasetBeside   = "dataset-beside"
 	FindLedger          = "ledger-mismatch"
 	FindCircularOrder   = "circular-order"
 	FindKeyTwice        = "key-twice"
@@ -74,6 +75,7 @@ var findingKinds = []FindingKind{
 	{"conflicting-rows", Error, "rows", "Rows of Parquet files of other programs repeat a key, field, member or index with another value, or rows of a key differ in their expiry; kvferry reads the first. Rows that repeat another in full count as its index."},
 	{"incomplete-dump", Warning, "files", "The dump that wrote a Parquet dataset reported errors (exit code 3): the data they concern is not in it."},
 	{FindBeside, Note, "files", "A directory that the server keeps beside its data, such as a backup, a checkpoint or a log for replicas, holds a store; kvferry does not read it. It is a dataset of its own."},
+	{FindDatasetBeside, Note, "files", "A directory contains an append-only log and an RDB file of one server, or another log, such as a backup. kvferry reads one of them and counts the records of the other. A server with appendonly yes loads the log, one with appendonly no the RDB file."},
 	{FindReplaced, Note, "files", "Another file took the place of an RDB or append-only file while kvferry read it, as BGSAVE and BGREWRITEAOF do. kvferry read the earlier file to its end."},
 	{FindStoreNotRead, Error, "files", "A directory below the source holds a store that the format does not use; kvferry does not read it. A warning for a directory that kvferry may not read and where the format has no stores."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as after a crash; kvferry uses everything before it. Or a log begins with zeros, ends in zeros that no engine preallocates, or contains only remains of an earlier use of the file. A note if a log ends in zeros that an engine may have preallocated or a power failure may have left."},
@@ -91,6 +93,8 @@ var findingKinds = []FindingKind{
 	{"aof-command", Error, "rows", "The value of a key is not known at the end of an append-only file, because a command with an unknown effect wrote it (of a vector set, a module, a script or a newer server), or one that kvferry refuses and the server that wrote the file may have executed, and nothing has overwritten or deleted it since; the key is left out. A finding without a key is a command that may have changed keys that it does not name. convert calls this loss aof-command."},
 	{"aof-cut", Warning, "files", "The last command of an append-only file is incomplete, or a MULTI has no EXEC, as after a crash. Servers cut it off; kvferry ignores it."},
 	{"aof-damaged", Error, "files", "An append-only file contains bytes that are not a command; kvferry does not read what follows."},
+	{"aof-empty", Error, "files", "An append-only log is empty, although the RDB file of the same server has records: with appendonly yes the server starts empty. This happens if appendonly was switched on in the configuration file only."},
+	{"aof-manifest", Error, "files", "The manifest of a multi-part append-only log is missing, so only the file names show the parts of the log and their order. kvferry reads them with --salvage. A warning if the location names one of the files and their numbers have no gap; a note for a base alone, as in a backup of Redis 8.10 before BACKUP SEAL."},
 	{"aof-module-aux", Warning, "files", "The RDB part of an append-only file contains module data that belongs to no key; kvferry does not read it."},
 	{"aof-refused", Note, "rows", "Commands of an append-only file fail when replayed. The server that wrote the file, whose version stands in its RDB part, skips them as well."},
 	{"aof-near", Note, "rows", "Commands of an append-only file stored numbers whose last bits depend on the server's C library, as geographic distances do, or an expiry of fields that Valkey accepts and Redis refuses, or changed what streams remember of idempotent producers."},

@@ -386,6 +386,14 @@ func (s *sorter) close() error {
 	return nil
 }
 
+// Items returns the number of records.
+func (s *source) Items() (n int64) {
+	for _, db := range s.dbs {
+		n += db.items
+	}
+	return n
+}
+
 // Size returns the bytes of the keys of some types.
 func (s *source) Size(db string, t record.TypeSet) (n int64) {
 	if d := s.database(db); d != nil {

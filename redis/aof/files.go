@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kvferry/internal/sys/disk"
@@ -19,7 +20,9 @@ type Log struct {
 	Files []string // names in Dir
 	Sizes []int64
 
-	seen map[string]fs.FileInfo // the files and the manifest by path, as they were before reading
+	parts bool                   // the log may have several files
+	guess *guess                 // of a log without its manifest
+	seen  map[string]fs.FileInfo // the files and the manifest by path, as they were before reading
 }
 
 // watch registers the files with sources, which detect changes.
@@ -44,63 +47,123 @@ var ErrNotLog = errors.New("no append-only file")
 const manifestSuffix = ".manifest"
 
 // Find finds the log at a location: a file of commands, a manifest, the directory of a manifest, or a server's
-// directory with appendonlydir or appendonly.aof in it.
+// directory with appendonlydir or appendonly.aof in it. The name of one file of a multi-part log finds the log.
 func Find(location string) (*Log, error) {
 	st, err := disk.Stat(location)
 	if err != nil {
 		return nil, err
 	}
-	if !st.IsDir() {
-		if strings.HasSuffix(location, manifestSuffix) {
-			return readManifest(location)
-		}
-		return newLog(disk.Dir(location), []string{filepath.Base(location)})
-	}
-	manifests, err := manifests(location)
+	dir, name := disk.Dir(location), filepath.Base(location)
 	switch {
-	case err != nil:
-		return nil, err
-	case len(manifests) > 1:
-		return nil, fmt.Errorf("%s: has several manifests, %s and %s: name one", location, manifests[0], manifests[1])
-	case len(manifests) == 1:
-		return readManifest(manifests[0])
+	case st.IsDir():
+		return findIn(location)
+	case strings.HasSuffix(location, manifestSuffix):
+		return readManifest(location)
+	case parsePart(name) != nil:
+		return findPart(dir, name)
 	}
-	return single(location)
+	return newLog(dir, []string{name})
 }
 
-// manifests lists the manifests in a directory, or if it has none, in its subdirectories.
-func manifests(location string) ([]string, error) {
-	out, err := disk.Glob(location, "*"+manifestSuffix)
-	if err != nil || len(out) > 0 {
-		return out, err
+// findIn finds the log in a directory, or in one of its subdirectories: the default one, or the only one. The backups
+// of Redis 8.10 (backupdir) are not the log of their server.
+func findIn(location string) (*Log, error) {
+	l, err := logIn(location)
+	if !errors.Is(err, ErrNotLog) {
+		return l, err
 	}
+	subs, backups, err := logDirs(location)
+	if err != nil {
+		return nil, err
+	}
+	old, err := single(location)
+	if len(subs) == 0 && errors.Is(err, ErrNotLog) {
+		subs = backups
+	}
+	switch {
+	case err != nil && !errors.Is(err, ErrNotLog) || err == nil && len(subs) == 0:
+		return old, err
+	case len(subs) == 0:
+		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof; name the file, or the directory that has it", location, ErrNotLog)
+	case len(subs) > 1 && subs[0] != disk.Join(location, logDir):
+		return nil, fmt.Errorf("%s: has several logs, in %s and %s: name one", location, subs[0], subs[1])
+	}
+	l, err = logIn(subs[0])
+	if old != nil && err == nil && l.guess != nil { // without a manifest, servers load the older file
+		return old, nil
+	}
+	return l, err
+}
+
+// logDirs lists the subdirectories with a log, the default one first, and the subdirectories with a backup.
+func logDirs(location string) (out, backups []string, err error) {
 	entries, err := disk.ReadDir(location)
 	for i := 0; i < len(entries) && err == nil; i++ {
 		dir := disk.Join(location, entries[i].Name())
 		if st, serr := disk.Stat(dir); serr != nil || !st.IsDir() {
 			continue // deleted since, or a dangling link
 		}
-		var more []string
-		if more, err = disk.Glob(dir, "*"+manifestSuffix); disk.IsAccess(err) {
-			err = nil // another user's directory
+		switch names, rerr := disk.ReadDir(dir); {
+		case disk.IsAccess(rerr): // another user's directory
+		case rerr != nil:
+			err = rerr
+		case !slices.ContainsFunc(names, func(e fs.DirEntry) bool { return isManifest(e.Name()) || parsePart(e.Name()) != nil }):
+		case entries[i].Name() == backupDir:
+			backups = append(backups, dir)
+		case entries[i].Name() == logDir:
+			out = slices.Insert(out, 0, dir)
+		default:
+			out = append(out, dir)
 		}
-		out = append(out, more...)
 	}
-	return out, err
+	return out, backups, err
+}
+
+// logIn finds the log whose files lie in a directory itself.
+func logIn(dir string) (*Log, error) {
+	manifests, err := glob(dir, manifestSuffix)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(manifests) > 1:
+		return nil, fmt.Errorf("%s: has several manifests, %s and %s: name one", dir, manifests[0], manifests[1])
+	case len(manifests) == 1:
+		return readManifest(disk.Join(dir, manifests[0]))
+	}
+	return unlisted(dir, "")
+}
+
+// glob lists the names with a suffix in a directory, without the files that servers have not finished.
+func glob(dir, suffix string) ([]string, error) {
+	paths, err := disk.Glob(dir, "*"+suffix)
+	var names []string
+	for _, path := range paths {
+		if name := filepath.Base(path); !strings.HasPrefix(name, unfinished) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// unfinished begins the names of files that servers rename when they are complete.
+const unfinished = "temp-"
+
+func isManifest(name string) bool {
+	return strings.HasSuffix(name, manifestSuffix) && !strings.HasPrefix(name, unfinished)
 }
 
 // single finds the only file of a server up to 6.2.
 func single(dir string) (*Log, error) {
-	names, err := disk.Glob(dir, "*.aof")
+	names, err := glob(dir, ".aof")
 	switch {
 	case err != nil:
 		return nil, err
 	case len(names) > 1:
-		return nil, fmt.Errorf("%s: has several append-only files and no manifest, %s and %s: name one", dir, names[0], names[1])
+		return nil, fmt.Errorf("%s: has several append-only files and no manifest, %s and %s: name one", dir, disk.Join(dir, names[0]), disk.Join(dir, names[1]))
 	case len(names) == 0:
-		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof; name the file, or the directory that has it", dir, ErrNotLog)
+		return nil, ErrNotLog
 	}
-	return newLog(dir, []string{filepath.Base(names[0])})
+	return newLog(dir, names)
 }
 
 // maxManifest bounds a manifest, which has one line per file.
@@ -129,7 +192,7 @@ func readManifest(path string) (*Log, error) {
 		return nil, fmt.Errorf("%w; %s names it, and a server does not start without it", err, path)
 	}
 	if err == nil {
-		l.seen[path] = st
+		l.seen[path], l.parts = st, true
 	}
 	return l, err
 }

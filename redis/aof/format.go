@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -42,6 +43,8 @@ func (*Format) Detect(ev *format.Evidence) format.Verdict {
 	switch {
 	case len(ev.Stores) > 0:
 		return format.Verdict{}
+	case ev.Head != nil && parsePart(filepath.Base(ev.Dir)) != nil:
+		return format.Verdict{Score: 105, Why: []string{"a file of an append-only log of several parts"}}
 	case bytes.HasPrefix(ev.Head, []byte("*")) && bytes.Contains(ev.Head, []byte("\r\n$")):
 		return format.Verdict{Score: 95, Why: []string{"begins with a command"}}
 	case isSnapshot(ev.Head) && preamble(ev.Head):

@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 		{log, "", "=a.1.base.aof", nil},
 		{log, "d", "=a.1.base.aof", nil},
 		{log, "d/a.manifest", "=a.1.base.aof", nil},
-		{log, "d/a.2.incr.aof", "=a.2.incr.aof", nil},
+		{log, "d/a.2.incr.aof", "=a.1.base.aof a.2.incr.aof", nil},
 		{map[string]string{"appendonly.aof": "", "x": "", "sub/": ""}, "", "=appendonly.aof", nil},
 		{map[string]string{"x": ""}, "", "neither a manifest nor *.aof", ErrNotLog},
 		{log, "nowhere", "", fs.ErrNotExist},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -38,6 +39,14 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	}
 	if err != nil {
 		return nil, err
+	}
+	if g := log.guess; g != nil {
+		if !o.Options.Salvage && g.refused() {
+			return nil, g
+		}
+		severity, detail := g.finding()
+		dataset.Report(o, record.Finding{Kind: FindManifest, Severity: severity, Detail: detail,
+			Place: record.Place{File: filepath.Base(g.manifest), Off: record.NoOffset, Level: -1}})
 	}
 	if o.Options.Own {
 		return f.openOwn(ctx, location, log, o)
@@ -125,6 +134,17 @@ func (s *source) Databases() []string {
 
 // functionsDB is the database that shows functions, which belong to no database.
 const functionsDB = "0"
+
+// Items returns the number of records.
+func (s *source) Items() int64 {
+	n := int64(len(s.libraries))
+	for _, db := range s.state.Databases() {
+		for _, records := range s.state.Sizes(db).Records {
+			n += records
+		}
+	}
+	return n
+}
 
 // Types returns the types of the keys in a database.
 func (s *source) Types(db string) (t record.TypeSet) {

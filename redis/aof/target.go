@@ -13,6 +13,7 @@ import (
 // File names in a target, as servers name them.
 const (
 	logDir       = "appendonlydir"
+	backupDir    = "backupdir" // where Redis 8.10 writes backups
 	baseName     = "appendonly.aof.1.base.rdb"
 	manifestName = "appendonly.aof" + manifestSuffix
 )

@@ -32,6 +32,9 @@ func (c *copier) replica(ctx context.Context, host string) error {
 		}
 		return false, c.replicate(ctx, host)
 	})
+	if err == nil {
+		err = c.dropImported(from)
+	}
 	switch {
 	case err == nil && tries > 1:
 		return c.sameRuns(ctx)

@@ -168,8 +168,8 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 	}
 }
 
-// everywhere calls list for all servers, and again if slots moved meanwhile: one server may have answered before their
-// keys came, and another one after they left.
+// everywhere calls list for all servers. It repeats this if a slot moved during the calls, because the new owner may have
+// answered before the keys arrived, and the old owner after they left.
 func (c *copier) everywhere(ctx context.Context, list func(host string) error) error {
 	for try := 1; ; try++ {
 		for _, host := range c.server.Hosts() {

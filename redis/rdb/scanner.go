@@ -22,6 +22,7 @@ const (
 	OpOldFunction           // a library of a Redis 7.0 release candidate; Key is its name
 	OpOther                 // an item without a record
 	OpEOF                   // the end of the items
+	OpSlotImport            // Slots are those that the server was importing
 )
 
 // Attributes precede a key. They apply to the next key, even if other items lie between.
@@ -53,6 +54,7 @@ type Item struct {
 	End     int64
 	Members []byte
 	Keys    uint64 // number of keys of the database, of OpResizeDB
+	Slots   [][2]uint64
 }
 
 // begin clears the item. It assigns field by field: a composite literal would be built elsewhere and copied, for every key.
@@ -250,12 +252,13 @@ func (in *input) skipMeta() {
 	}
 }
 
-// slotImport skips string, len n, n × (len first slot, len last slot).
+// slotImport reads string, len n, n × (len first slot, len last slot).
 func (s *Scanner) slotImport() bool {
-	s.item.Op = OpSlotInfo
+	s.item.Op, s.item.Slots = OpSlotImport, nil
 	s.in.skipString("slot import")
 	for n := s.in.count("slots", 2); n > 0 && s.in.err == nil; n-- {
-		s.in.skipLens(2)
+		first := s.in.len("first slot")
+		s.item.Slots = append(s.item.Slots, [2]uint64{first, s.in.len("last slot")})
 	}
 	return true
 }

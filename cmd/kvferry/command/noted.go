@@ -35,11 +35,14 @@ func (f *noted) report(r record.Finding) { f.reportOf(0, r) }
 func (f *noted) second(r record.Finding) { f.reportOf(1, r) }
 
 func (f *noted) reportOf(i int, r record.Finding) {
-	if r.Severity == record.Note {
+	if r.Severity == record.Note && r.Kind != record.FindDatasetBeside {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if r.Severity == record.Note && f.said == (said{i, r.Kind, r.Detail}) { // the dataset was opened again
+		return
+	}
 	if r.Severity == record.Error {
 		f.errs++
 	}

@@ -63,6 +63,9 @@ func IsAddress(s string) bool {
 	return ok && (scheme == "s3" || scheme == "http" || scheme == "https")
 }
 
+// IsWeb reports whether an address is that of a file of a web server, which does not list files.
+func IsWeb(s string) bool { return IsAddress(s) && !strings.HasPrefix(s, "s3:") }
+
 // server is where objects are.
 type server interface {
 	// stat describes an object. The error wraps fs.ErrNotExist if it does not exist.

@@ -1,0 +1,149 @@
+package aof
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvferry/internal/sys/disk"
+	"kvferry/record"
+)
+
+// FindManifest is the kind of the finding that the manifest of a log is missing.
+const FindManifest = "aof-manifest"
+
+// part is the name of a file of a log of several parts: appendonly.aof.2.base.rdb, appendonly.aof.3.incr.aof.
+type part struct {
+	name, log string
+	seq       int64
+	base      bool
+}
+
+var partName = regexp.MustCompile(`^(.+)\.([0-9]+)\.(?:(base)\.(?:rdb|aof)|incr\.aof)$`)
+
+// parsePart returns nil for the name of another file.
+func parsePart(name string) *part {
+	m := partName.FindStringSubmatch(name)
+	if m == nil || strings.HasPrefix(name, unfinished) {
+		return nil
+	}
+	seq, err := strconv.ParseInt(m[2], 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &part{name, m[1], seq, m[3] != ""}
+}
+
+// guess describes a log without its manifest, whose files are known by their names only.
+type guess struct {
+	manifest string // its path
+	state    string // "is missing", or that it does not list the file in the location
+	found    string // the files that it would list
+	missing  string // another missing file, or "" if the numbers in the names have no gap
+	backup   bool   // a base alone, as a backup of Redis 8.10 before it is sealed
+	named    bool   // the location is one of the files
+}
+
+// Error names the missing manifest and the ways to read the rest.
+func (g *guess) Error() string {
+	way := "restore it, or add --salvage, or name one of the files,"
+	if g.missing != "" {
+		way = "restore it, or add --salvage"
+	}
+	return fmt.Sprintf("%s %s, and only it says which files belong to the log: there are %s; %s "+
+		"to read the base and then the increments by their numbers", g.manifest, g.state, g.Reason(), way)
+}
+
+// Reason describes the files.
+func (g *guess) Reason() string {
+	if g.missing == "" {
+		return g.found
+	}
+	return g.found + ", without " + g.missing
+}
+
+// refused reports whether the files are not read unless damage is permitted.
+func (g *guess) refused() bool { return !g.backup && (!g.named || g.missing != "") }
+
+// finding returns the severity and the detail of the finding about the log.
+func (g *guess) finding() (record.Severity, string) {
+	switch {
+	case g.backup:
+		return record.Note, "the base has no manifest, as a backup of Redis 8.10 before BACKUP SEAL; increments would follow it"
+	case g.named && g.missing == "":
+		return record.Warning, "the manifest " + g.state + "; kvferry reads " + g.found + ", in the order of their numbers"
+	}
+	return record.Error, "the manifest " + g.state + ", and only it says which files belong to the log; kvferry reads " + g.Reason() + ", in the order of their numbers"
+}
+
+// findPart finds the log of one of its files: by the manifest that lists the file, or by the names of the files.
+func findPart(dir, name string) (*Log, error) {
+	manifest := disk.Join(dir, parsePart(name).log+manifestSuffix)
+	if _, err := disk.Stat(manifest); err != nil {
+		return unlisted(dir, name)
+	}
+	l, err := readManifest(manifest)
+	if err != nil || slices.Contains(l.Files, name) {
+		return l, err
+	}
+	if l, err = unlisted(dir, name); err == nil {
+		l.guess.state = "does not list " + name
+	}
+	return l, err
+}
+
+// unlisted finds a log without its manifest: the newest base, and the increments with its number and greater ones. Those
+// with smaller numbers are in the base. name is one of its files, or "".
+func unlisted(dir, name string) (*Log, error) {
+	entries, err := disk.ReadDir(dir)
+	var of string
+	var base *part
+	var increments []*part
+	if p := parsePart(name); p != nil {
+		of = p.log
+		if p.base {
+			base = p
+		}
+	}
+	for _, e := range entries {
+		p := parsePart(e.Name())
+		switch {
+		case p == nil || name != "" && p.log != of:
+		case of != "" && p.log != of:
+			return nil, fmt.Errorf("%s: has files of several logs and no manifest, %s and %s: name one", dir, of, p.log)
+		case !p.base:
+			of, increments = p.log, append(increments, p)
+		case base == nil || base.seq < p.seq && base.name != name:
+			of, base = p.log, p
+		default:
+			of = p.log
+		}
+	}
+	if err != nil || of == "" {
+		return nil, cmp.Or(err, ErrNotLog)
+	}
+	slices.SortFunc(increments, func(x, y *part) int { return cmp.Compare(x.seq, y.seq) })
+	g := &guess{manifest: disk.Join(dir, of+manifestSuffix), state: "is missing", named: name != ""}
+	var files []string
+	if base != nil {
+		files = []string{base.name}
+		increments = slices.DeleteFunc(increments, func(p *part) bool { return p.seq < base.seq })
+	} else {
+		g.missing = "their base"
+	}
+	for i, p := range increments {
+		files = append(files, p.name)
+		if i > 0 && p.seq != increments[i-1].seq+1 && g.missing == "" {
+			g.missing = fmt.Sprintf("increment %d", increments[i-1].seq+1)
+		}
+	}
+	g.found, g.backup = strings.Join(files, ", "), base != nil && len(increments) == 0
+	l, err := newLog(dir, files)
+	if err == nil {
+		l.guess, l.parts = g, true
+	}
+	return l, err
+}
