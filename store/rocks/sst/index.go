@@ -131,6 +131,9 @@ func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, erro
 // bisect moves between restarts from low on; it returns the first where before is false, or the number of restarts.
 func (x *indexBlock) bisect(low int, before func() bool) (int, error) {
 	high := x.NumRestarts()
+	if len(x.Entries) == 0 { // as in a table of range tombstones alone; such a block has a restart point all the same
+		high = 0
+	}
 	for low < high {
 		mid := int(uint(low+high) / 2)
 		if err := x.atRestart(mid); err != nil {
