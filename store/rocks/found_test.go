@@ -8,6 +8,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/internal/testkit/testsst"
+	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 )
@@ -78,6 +79,19 @@ func TestIndexWithoutEntries(t *testing.T) {
 			if n := numberOfRows(t, dir, store.Options{Salvage: salvage}); n != 30 {
 				t.Errorf("%s, salvage %t: %d rows, want 30", name, salvage, n)
 			}
+		}
+	}
+}
+
+// TestRecycledLogEnds reads a database of RocksDB 9.11 that was killed after a sync: its last log is a recycled file, where
+// a record of an older use begins in the middle of another and would reach beyond the end of the file.
+func TestRecycledLogEnds(t *testing.T) {
+	dir := filepath.Join(fixtures.UnpackFile(t, "../../fixtures/found/kvrocks-recycled-log.tar.gz", "recycled"), "db")
+	for _, salvage := range []bool{false, true} {
+		var found []record.Finding
+		n := numberOfRows(t, dir, store.Options{Salvage: salvage, Report: func(f record.Finding) { found = append(found, f) }})
+		if n != 271+324 || aboutLogs(found) != "warning torn-log 121" {
+			t.Errorf("salvage %t: %d rows, findings %+v", salvage, n, found)
 		}
 	}
 }
