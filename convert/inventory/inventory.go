@@ -156,8 +156,15 @@ func (c *Counter) Take(dir string) (*Census, error) {
 		return &made, nil
 	}
 	var err error
-	made.Files, err = paths.List(dir)
-	return &made, err
+	if made.Files, err = paths.List(dir); err != nil {
+		return nil, err
+	}
+	for _, f := range made.Files { // an upload would follow it
+		if f.Real != "" {
+			return nil, miscount("%s is a link, and not what was written", f.Path)
+		}
+	}
+	return &made, nil
 }
 
 // CheckCounts checks that the source had at least one copied row per written record, and that the tables have at
