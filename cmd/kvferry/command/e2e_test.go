@@ -287,7 +287,7 @@ func TestInfoIsAFile(t *testing.T) {
 		"broken":      func(dir string) error { return os.Symlink("gone", filepath.Join(dir, "info")) },
 		"a directory": func(dir string) error { return os.Mkdir(filepath.Join(dir, "info"), 0o755) },
 	} {
-		src, dir := golden(t, "bw-basic"), t.TempDir()
+		src, dir := fixtures.Unpack(t, "bw-basic"), t.TempDir()
 		if err := plant(src); err != nil {
 			t.Skip(err)
 		}
