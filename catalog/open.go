@@ -62,6 +62,11 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 		}
 		report(record.FindStoreNotRead, s.Path, severity, describeStore(&s)+" is not where "+f.Format.Name()+" has its databases; kvferry does not read it")
 	}
+	for _, rel := range src.Extra() {
+		if _, err := store.Inside(f.Location.Path, rel); errors.Is(err, store.ErrNotRegular) {
+			report(record.FindNoFile, rel, record.Warning, "it is no regular file of the dataset: a directory, a pipe, a device, or a link to what is no file of it; kvferry does not read or copy it")
+		}
+	}
 	for _, c := range f.Evidence.Closed {
 		if !tried.below(disk.Join(f.Location.Path, filepath.FromSlash(c.Path))) {
 			report(record.FindStoreNotRead, c.Path, record.Warning, "kvferry may not read this directory ("+c.Err.Error()+"), in which "+f.Format.Name()+" has no databases")

@@ -17,29 +17,42 @@ import (
 // maxInfo limits the bytes read of an info file.
 const maxInfo = 1 << 16
 
-// copyExtra copies the files beside the stores to the target.
-func copyExtra(src format.Source, from, to string) error {
+// eachExtra calls f with each file beside the stores that is a regular file of the dataset, and its path. The others are
+// findings.
+func eachExtra(src format.Source, from string, f func(rel, path string) error) error {
 	for _, rel := range src.Extra() {
-		if err := copyFile(disk.Join(from, filepath.FromSlash(rel)), extraPath(to, rel)); err != nil {
+		path, err := store.Inside(from, rel)
+		if errors.Is(err, store.ErrNotRegular) {
+			continue
+		}
+		if err == nil {
+			err = f(rel, path)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// copyExtra copies the files beside the stores to the target.
+func copyExtra(src format.Source, from, to string) error {
+	return eachExtra(src, from, func(rel, path string) error { return copyFile(path, extraPath(to, rel)) })
+}
+
 // sameExtra compares the files beside the stores of a target with those of the source.
 func sameExtra(src format.Source, from, to string) error {
-	for _, rel := range src.Extra() {
-		path := extraPath(to, rel)
-		want, err := store.ReadHead(disk.Join(from, filepath.FromSlash(rel)), maxExtra+1)
+	return eachExtra(src, from, func(rel, path string) error {
+		copied := extraPath(to, rel)
+		want, err := store.ReadHead(path, maxExtra+1)
 		if err != nil {
 			return err
 		}
-		if got, err := disk.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			return cmp.Or(err, fmt.Errorf("%s: it differs from the file that was copied", path))
+		if got, err := disk.ReadFile(copied); err != nil || !bytes.Equal(got, want) {
+			return cmp.Or(err, fmt.Errorf("%s: it differs from the file that was copied", copied))
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // maxExtra limits the size of a file beside the stores. Servers write about a hundred bytes.
@@ -91,16 +104,14 @@ func following(src format.Source, target format.Format, from string) (*Following
 // followLines returns the replication commands derived from the info files of a dump.
 func followLines(src format.Source, from string) ([]string, error) {
 	var lines []string
-	for _, rel := range src.Extra() {
-		info, err := store.ReadHead(disk.Join(from, filepath.FromSlash(rel)), maxInfo)
-		if err != nil {
-			return nil, err
-		}
+	err := eachExtra(src, from, func(_, path string) error {
+		info, err := store.ReadHead(path, maxInfo)
 		if line, ok := slaveOf(info); ok {
 			lines = append(lines, line)
 		}
-	}
-	return lines, nil
+		return err
+	})
+	return lines, err
 }
 
 // extraPath returns the path of an extra file in the target: in the same directory, or in the root if the target

@@ -112,6 +112,9 @@ func (a *attempt) provePart(ctx context.Context, part pass.Part, path string) (e
 	if err = a.made.CheckFiles(w.Data()); err != nil {
 		return err
 	}
+	if _, err = a.made.DropCached(w.Data()); err != nil {
+		return err
+	}
 	var got *result.Result
 	if a.back, err = a.reread(ctx); err == nil {
 		if err = a.shareScan(ctx); err != nil {

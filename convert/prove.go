@@ -148,10 +148,10 @@ func (a *attempt) counted(ctx context.Context, server format.Loaded, t *result.T
 }
 
 // proved proves a target that was read back. It leaves out records and fields that may have expired by now.
-func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Totals) (Proof, error) {
+func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Totals) (p Proof, err error) {
 	a.rules.Gone = a.rules.Lapse.Gone(time.Now())
 	want, expired := t.Without(a.rules.Gone)
-	p := Proof{Unit: unitName(a.o.seconds())}
+	p.Unit = unitName(a.o.seconds())
 	for _, n := range expired {
 		p.Expired += n
 	}
@@ -161,8 +161,14 @@ func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Tota
 		}
 	}
 	if a.o.onDisk() {
+		if p.Cached, err = a.made.DropCached(a.work.Data()); err != nil {
+			return p, err
+		}
 		if err := sameExtra(a.src, a.o.Source.Path, a.work.Data()); err != nil {
 			return p, &ProofError{Err: err}
+		}
+		if err := a.made.CheckFiles(a.work.Data()); err != nil {
+			return p, err
 		}
 	}
 	others, err := a.prove(ctx, back, want)

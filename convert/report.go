@@ -89,6 +89,8 @@ type Proof struct {
 	// Expired is the number of records not compared, because a server drops expired keys: by its clock they may have
 	// expired when it was read back, or were about to.
 	Expired int64 `json:"expired,omitempty"`
+	// Cached says why the target may have been read from memory instead of the disk.
+	Cached string `json:"cached,omitempty"`
 	// ExpiredFields is the number of fields of hashes not compared for the same reason.
 	ExpiredFields int64 `json:"expired_fields,omitempty"`
 	// Counted is true if the key counts of a server were compared instead; Why gives them.

@@ -290,7 +290,8 @@ type Source interface {
 	Describe(db, keyspace string, key, value []byte) Row
 	// Keyspaces returns the raw keyspaces of all databases, for dump --raw and verify.
 	Keyspaces() []Keyspace
-	// Extra returns other files that belong to the dataset, such as Pika's info, as relative paths.
+	// Extra returns other files that belong to the dataset, such as Pika's info, as relative paths. Some may be no regular
+	// files, which store.Inside tells.
 	Extra() []string
 	Close() error
 }

@@ -30,6 +30,7 @@ const (
 	FindStoreNotRead    = "store-not-read"
 	FindBeside          = "kept-beside"
 	FindDatasetBeside   = "dataset-beside"
+	FindNoFile          = "not-a-file"
 	FindLedger          = "ledger-mismatch"
 	FindCircularOrder   = "circular-order"
 	FindKeyTwice        = "key-twice"
@@ -48,7 +49,7 @@ type FindingKind struct {
 }
 
 var findingKinds = []FindingKind{
-	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be decompressed or is malformed. Its rows, in the key range given, are missing, or all rows of the table if it is the footer, metaindex, properties or dictionary; older versions of deleted or changed rows may show. A warning for what rows do not need: filters, and the metaindex of LevelDB; an error if a filter denies a key of its table, because the engine misses the row."},
+	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be decompressed or is malformed. Its rows, in the key range given, are missing, or all rows of the table if it is the footer, metaindex, properties or dictionary; older versions of deleted or changed rows may show. A salvage replaces an index by the data blocks themselves, and a warning says what is not proved without it. A warning for what rows do not need: filters, and the metaindex of LevelDB; an error if a filter denies a key of its table, because the engine misses the row."},
 	{FindDamagedBlob, Error, "files", "A value in a blob file fails its checksum or does not match its row. The row is missing; older rows of its key stay hidden. A warning for what no row needs: the footer of the file, and garbage values."},
 	{FindDamagedFile, Error, "files", "A file cannot be read to its end or its header is damaged: CURRENT, a MANIFEST, a log with a damaged record, an LMDB file, an RDB file, the RDB part of an append-only file. A salvage reads what follows a damaged record of a log, and without a MANIFEST all tables and logs of the directory by their sequence numbers: rows that were deleted may come back then."},
 	{FindDamagedPage, Error, "files", "A page or node of an LMDB file is malformed; its rows, or all below it, are missing."},
@@ -60,7 +61,7 @@ var findingKinds = []FindingKind{
 	{FindForeignTable, Error, "files", "A table is not the one listed in the MANIFEST, although it has the same name and size: its first key, last key or unique id differs, or it was written for another column family. Its rows are from another dataset or another time, and kvferry does not read them; the rows that belong there are missing, as with a damaged block."},
 	{FindForeignLog, Error, "files", "A log does not belong to the tables: it has sequence numbers that tables or another log already have. It is a copy, from another time or from another dataset. A warning if numbers decrease within one log, if column families that are done with the log do not know its numbers, or if they may be older than that of an ingested table."},
 	{FindLastSequence, Warning, "files", "A RocksDB database has rows, but its last sequence number is 0. If a compaction runs while a snapshot is held, as by SCAN and KEYS, it drops every row. Early versions of kvferry wrote such databases; converting one to its own format repairs it."},
-	{FindLogGap, Error, "files", "Sequence numbers are missing within a log, between logs, between the tables and the first log, or after the last log, or logs that hold writes by the MANIFEST are empty, missing or too short: a log was lost, truncated or replaced, or the machine failed before its end reached the disk. A warning if tables may contain them, or they may have been made without a log."},
+	{FindLogGap, Error, "files", "Sequence numbers are missing within a log, between logs, between the tables and the first log, or after the last log, or logs that hold writes by the MANIFEST are empty, missing or too short: a log was lost, truncated or replaced, or the machine failed before its end reached the disk. A warning if tables may contain them, if they may have been made without a log, or if nothing is missing by the MANIFEST: a flush keeps nothing of a put with its single deletion, or of the deletion of an empty range."},
 	{FindKeyOrder, Error, "files", "Rows of a table are not in the order of the database's comparator; the engine misses some of them."},
 	{FindKeyTwice, Warning, "rows", "The tree of an LMDB file holds a key more than once: a stock Ardb server that was restarted wrote to a key that it did not find. kvferry takes the row that the search of the server finds, or the first one in the tree if the search finds none."},
 	{FindLedger, Error, "files", "The rows read do not add up to the rows classified: a bug in kvferry."},
@@ -76,6 +77,7 @@ var findingKinds = []FindingKind{
 	{"incomplete-dump", Warning, "files", "The dump that wrote a Parquet dataset reported errors (exit code 3): the data they concern is not in it."},
 	{FindBeside, Note, "files", "A directory that the server keeps beside its data, such as a backup, a checkpoint or a log for replicas, holds a store; kvferry does not read it. It is a dataset of its own."},
 	{FindDatasetBeside, Note, "files", "A directory contains an append-only log and an RDB file of one server, or another log, such as a backup. kvferry reads one of them and counts the records of the other. A server with appendonly yes loads the log, one with appendonly no the RDB file."},
+	{FindNoFile, Warning, "files", "A file beside the stores, such as the `info` of BGSAVE, is a directory, a pipe, a device, or a link to what is no regular file of the dataset; kvferry does not read or copy it."},
 	{FindReplaced, Note, "files", "Another file took the place of an RDB or append-only file while kvferry read it, as BGSAVE and BGREWRITEAOF do. kvferry read the earlier file to its end."},
 	{FindStoreNotRead, Error, "files", "A directory below the source holds a store that the format does not use; kvferry does not read it. A warning for a directory that kvferry may not read and where the format has no stores."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as after a crash; kvferry uses everything before it. Or a log begins with zeros, ends in zeros that no engine preallocates, or contains only remains of an earlier use of the file. A note if a log ends in zeros that an engine may have preallocated or a power failure may have left."},

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 
 	"kvferry/internal/sys/disk"
 )
@@ -32,6 +34,47 @@ func ReadHead(path string, most int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// Inside returns the path of a file of the dataset at root, without a link. Anything but a regular file is an
+// ErrNotRegular, and so is a link out of both root and the directory of the file: what it leads to is not of the dataset,
+// and a copy of the dataset must not reveal it.
+func Inside(root, rel string) (string, error) {
+	path := disk.Join(root, filepath.FromSlash(rel))
+	st, err := disk.Lstat(path)
+	switch {
+	case err != nil:
+		return "", err
+	case st.Mode()&fs.ModeSymlink != 0:
+		return linked(root, path)
+	case !st.Mode().IsRegular():
+		return "", fmt.Errorf("%s: %w", path, ErrNotRegular)
+	}
+	return path, nil
+}
+
+// linked is Inside for a link.
+func linked(root, path string) (string, error) {
+	real, err := resolve(path)
+	for _, dir := range []string{root, disk.Dir(path)} {
+		home, unknown := resolve(dir)
+		if err != nil || unknown != nil || !disk.Under(filepath.ToSlash(home), filepath.ToSlash(real)) {
+			continue
+		}
+		if st, err := disk.Stat(real); err == nil && st.Mode().IsRegular() {
+			return real, nil
+		}
+	}
+	return "", fmt.Errorf("%s: %w, but a link to what is no file of the dataset", path, ErrNotRegular)
+}
+
+// resolve returns an absolute path without links.
+func resolve(path string) (string, error) {
+	path, err := disk.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return disk.EvalSymlinks(path)
 }
 
 // IsAccess reports whether the system denied access to a file, whose content may be sound.

@@ -167,6 +167,13 @@ func (h *harness) judgeForged(c *class, p *patient, d damage, hidden, label stri
 	if n, was := x.counts["dump"], p.s.sound.counts["dump"]; hidden == byName && x.dump.code == 0 && (n < was-1 || n > was+1) {
 		c.fail("%s: one key was changed, and dump has %d records instead of %d: %s", label, n, was, firstLine(x))
 	}
+	if d.kind == brokenIndex {
+		if got := h.run.dump(p.dir, "--salvage"); got.same(p.s.sound.dump) {
+			c.count("index-bit: all rows salvaged")
+		} else {
+			c.fail("%s: dump --salvage has %d lines instead of %d", label, got.sum.lines, p.s.sound.dump.sum.lines)
+		}
+	}
 	if d.kind == unforged && !(x.verify.code == 0 && x.dump.same(p.s.sound.dump)) {
 		c.fail("%s: only its form is another: %s", label, firstLine(x))
 	}

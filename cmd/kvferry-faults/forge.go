@@ -79,6 +79,9 @@ func flipped(r *fixtures.Rand, v []byte) []byte {
 // forgedKinds are kinds to give a row: known, refused and nonexistent kinds.
 var forgedKinds = []byte{base.KindDelete, base.KindMerge, base.KindSingleDelete, base.KindBlobIndex, base.KindWideColumns, 0x09, 0x1f, 0x7f}
 
+// brokenIndex is a table with a bit of its index changed: a salvage finds all rows.
+const brokenIndex = "index-bit"
+
 // unforged is a table reassembled without a fault.
 const unforged = "nothing"
 
@@ -88,6 +91,11 @@ var tableForgeries = []forgery[*table]{
 		at := r.Intn(len(t.blocks))
 		t.index = func(x []row) []row { return slices.Delete(x, at, at+1) }
 		return fmt.Sprintf(" entry %d", at), ""
+	}},
+	{brokenIndex, func(r *fixtures.Rand, t *table) (string, string) {
+		bit := uint64(r.Intn(1 << 20))
+		t.broken = func(index []byte) { index[bit/8%uint64(len(index))] ^= 1 << (bit % 8) }
+		return fmt.Sprintf(" bit %d", bit), ""
 	}},
 	{"index-twice", func(r *fixtures.Rand, t *table) (string, string) {
 		from, to := r.Intn(len(t.blocks)), r.Intn(len(t.blocks))

@@ -28,6 +28,7 @@ type table struct {
 	// Faults in the assembly of the file.
 	index   func([]row) []row             // changes the entries of the index
 	restart func(block int, off []uint32) // changes the restart points of a data block
+	broken  func(index []byte)            // damages the index, under the checksum that it had
 }
 
 const (
@@ -280,6 +281,9 @@ func (t *table) write() []byte {
 	}
 	handles := put(block(metas, 1, nil))
 	handles = append(handles, put(raw)...)
+	if t.broken != nil {
+		t.broken(file[len(file)-len(raw)-blocks.TrailerLen:])
+	}
 	handles = append(handles, make([]byte, 40-len(handles))...)
 	if t.levelDB {
 		return binary.LittleEndian.AppendUint64(append(file, handles...), magicLevelDB)

@@ -86,6 +86,12 @@ func TestCounter(t *testing.T) {
 	if err := got.CheckFiles(filepath.Join(dir, "none")); err == nil {
 		t.Error("a directory that is gone is as it was")
 	}
+	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := c.Take(dir); err == nil || !strings.Contains(err.Error(), "link is a link, and not what was written") {
+		t.Errorf("a link among the files of the target: %v", err)
+	}
 }
 
 // TestCounterFails checks that errors of builders are returned, and that tables that cannot be counted do not become

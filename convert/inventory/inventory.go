@@ -13,6 +13,7 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/format"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -156,8 +157,15 @@ func (c *Counter) Take(dir string) (*Census, error) {
 		return &made, nil
 	}
 	var err error
-	made.Files, err = paths.List(dir)
-	return &made, err
+	if made.Files, err = paths.List(dir); err != nil {
+		return nil, err
+	}
+	for _, f := range made.Files { // an upload would follow it
+		if f.Real != "" {
+			return nil, miscount("%s is a link, and not what was written", f.Path)
+		}
+	}
+	return &made, nil
 }
 
 // CheckCounts checks that the source had at least one copied row per written record, and that the tables have at
@@ -180,16 +188,31 @@ func (c *Census) CheckCounts(t *result.Totals) error {
 	return nil
 }
 
-// CheckFiles checks that the target's directory has not changed since it was finished.
+// CheckFiles checks that the target's directory has not changed since it was finished, nor since this process last
+// checked it.
 func (c *Census) CheckFiles(dir string) error {
 	is, err := paths.List(dir)
 	if err != nil {
 		return err
 	}
-	if err := paths.Same(c.Files, is); err != nil {
+	if err = paths.Same(c.Files, is); err == nil {
+		err = paths.Untouched(c.Files, is)
+	}
+	if err != nil {
 		return miscount("somebody else changed it in %s: %v", dir, err)
 	}
+	c.Files = is
 	return nil
+}
+
+// DropCached makes the files of the target durable and drops them from memory, so that a proof reads the disk. why says
+// what may still be read from memory.
+func (c *Census) DropCached(dir string) (why string, err error) {
+	var files []string
+	for _, f := range c.Files {
+		files = append(files, disk.Join(dir, filepath.FromSlash(f.Path)))
+	}
+	return disk.DropCached(files)
 }
 
 // CheckStores compares the written tables with the tables that the stores of the target list. dir is the target's

@@ -26,6 +26,8 @@ type File struct {
 	Real string `json:"real,omitempty"`
 	// Version differs for different contents of an object in an object store; "" for a file on disk.
 	Version string `json:"version,omitempty"`
+
+	info fs.FileInfo // nil if it was read from JSON
 }
 
 // Real returns the absolute path of a file with symbolic links resolved.
@@ -47,7 +49,7 @@ func List(dir string) ([]File, error) {
 			}
 			return nil
 		}
-		f := File{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC(), Version: disk.Version(info)}
+		f := File{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC(), Version: disk.Version(info), info: info}
 		if linked && info.Mode()&fs.ModeSymlink == 0 {
 			var err error
 			if f.Real, err = Real(disk.Join(dir, filepath.FromSlash(rel))); err != nil {
@@ -85,6 +87,20 @@ func Same(was, is []File) error {
 	}
 	for _, f := range have {
 		return fmt.Errorf("%s is new", f.name())
+	}
+	return nil
+}
+
+// Untouched returns nil unless a file of both lists was changed by its ctime, which other programs cannot set.
+func Untouched(was, is []File) error {
+	have := make(map[string]fs.FileInfo, len(is))
+	for _, f := range is {
+		have[f.Path] = f.info
+	}
+	for _, f := range was {
+		if now := have[f.Path]; f.info != nil && now != nil && disk.Touched(f.info, now) {
+			return fmt.Errorf("%s was written to, or its attributes were changed", f.name())
+		}
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func resync(r *logfile.Reader, err error) bool {
 	return !errors.As(err, &path)
 }
 
-// count notes the sequence numbers in the readable part of a log that is not read otherwise.
+// count notes the entries in the readable part of a log that is not read otherwise.
 func (l *logFile) count(ctx context.Context) error {
 	r, done, err := l.open(ctx)
 	if err != nil {
@@ -86,7 +86,10 @@ func (l *logFile) count(ctx context.Context) error {
 			b, err = wal.NewBatch(r, rec, off)
 		}
 		if err == nil {
-			err = b.Decode(func(wal.Entry) error { return ctx.Err() })
+			err = b.Decode(func(e wal.Entry) error {
+				l.pass(&e)
+				return ctx.Err()
+			})
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -95,9 +98,6 @@ func (l *logFile) count(ctx context.Context) error {
 			return err
 		case err != nil:
 			return nil
-		}
-		if seqs, ok := b.Seqs(); ok {
-			l.seqs.Add(seqs, off)
 		}
 	}
 }

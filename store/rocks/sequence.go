@@ -120,9 +120,9 @@ func (j *logJudge) retired(ctx context.Context) error {
 		if err := l.count(ctx); err != nil {
 			return err
 		}
-		if l.seqs.Last > known {
+		if last := l.lastPassed(); last > known {
 			j.foreign(l, 0, record.Error, fmt.Sprintf("the MANIFEST names no log this old, so it is not read, and it has sequence numbers up to %d, "+
-				"of which tables, MANIFEST and logs know none above %d: it is a later log under another name", l.seqs.Last, known))
+				"of which tables, MANIFEST and logs know none above %d: it is a later log under another name", last, known))
 		}
 	}
 	return nil
@@ -211,6 +211,8 @@ func (j *logJudge) follows(l *logFile) bool {
 		return true
 	case j.prev == nil && s.First > j.last+1 && j.db.behind != nil:
 		// Unlisted tables have the entries before the first log.
+	case j.prev == nil && s.First > j.last+1 && j.db.version.Begins(l.number):
+		j.gap(l, 0, j.last+1, s.First-1, "tables and MANIFEST end before them, and the first log that the MANIFEST needs begins after them")
 	case j.prev == nil && s.First > j.last+1:
 		j.gap(l, 0, j.last+1, s.First-1, "tables and MANIFEST end before them, and the first log begins after them: an earlier log is missing, "+
 			"or it is of another time")
@@ -226,7 +228,8 @@ func (j *logJudge) follows(l *logFile) bool {
 }
 
 // gap reports missing sequence numbers, unless ingested tables took them all. It is only a warning if tables may have
-// the entries.
+// the entries, or had no need to keep them: a flush drops what lastPassed leaves out, and its edit of the MANIFEST says
+// which log comes next. Of LevelDB it is an error, since its tables and its MANIFEST have every number.
 func (j *logJudge) gap(l *logFile, off int64, from, to uint64, where string) {
 	if !j.db.levelDB && j.ingested(from, to) {
 		return
@@ -234,10 +237,11 @@ func (j *logJudge) gap(l *logFile, off int64, from, to uint64, where string) {
 	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: record.Place{File: l.name, Off: off, Level: -1}}
 	lost := "the writes that had them are lost"
 	n := to - from + 1
-	if !j.db.levelDB && (to <= j.tables || n <= maxIngested && to <= j.db.version.LastSeq) {
-		f.Severity, lost = record.Warning, "the writes that had them are lost, unless they are in tables"
+	known := to <= j.tables || n <= maxIngested && to <= j.db.version.LastSeq
+	if !j.db.levelDB && (known || off == 0 && j.db.version.Begins(l.number)) {
+		f.Severity, lost = record.Warning, "the writes that had them are lost, unless they are in tables or left no trace in them, as a put with its single deletion"
 	}
-	f.Detail = fmt.Sprintf("%s are missing, %d to %d: %s; %s; bring back the logs that were beside these tables",
+	f.Detail = fmt.Sprintf("%s missing, %d to %d: %s; %s; bring back the logs that were beside these tables",
 		record.Count(int64(n), "sequence number"), from, to, lost, where)
 	j.db.report(f)
 }

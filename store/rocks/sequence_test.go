@@ -86,6 +86,49 @@ func TestLogSequences(t *testing.T) {
 	}
 }
 
+// TestNumbersWithoutTrace: a flush drops a put with its single deletion and the deletion of an empty range, and neither
+// tables nor MANIFEST have their numbers. The log that the MANIFEST needs first shows that nothing is missing.
+func TestNumbersWithoutTrace(t *testing.T) {
+	single := testsst.Batch(101, testsst.Op(base.KindPut, "s", "x"), testsst.Op(base.KindSingleDelete, "s"), testsst.Op(base.KindRangeDelete, "b", "b"))
+	for _, tt := range []struct {
+		name  string
+		first byte // log that the MANIFEST, of number 5, needs
+		logs  map[uint64][]byte
+		level bool
+		want  string
+	}{
+		{"the first log that is needed", 20, map[uint64][]byte{20: written(104, 3)}, false, "warning log-gap 20"},
+		{"and the one before it, to be removed", 20, map[uint64][]byte{19: single, 20: written(104, 3)}, false, "warning log-gap 20"},
+		{"the one before it alone", 20, map[uint64][]byte{19: single, 20: nil}, false, ""},
+		{"a log from which nothing was dropped", 20, map[uint64][]byte{19: written(101, 3), 20: nil}, false, "error foreign-log 19"},
+		{"the first log is missing", 20, map[uint64][]byte{21: written(104, 3)}, false, "error log-gap 21"},
+		{"begun before the MANIFEST", 3, map[uint64][]byte{4: written(104, 3)}, false, "warning log-gap 4"},
+		{"begun behind the MANIFEST", 3, map[uint64][]byte{6: written(104, 3)}, false, "warning log-gap 6"},
+		{"a later log", 3, map[uint64][]byte{7: written(104, 3)}, false, "error log-gap 7"},
+		{"a gap within", 20, map[uint64][]byte{20: written(101, 1), 21: written(104, 3)}, false, "error log-gap 21"},
+		{"leveldb", 20, map[uint64][]byte{20: written(104, 3)}, true, "error log-gap 20"},
+	} {
+		d := testsst.NewDB(t)
+		if tt.level {
+			d = testsst.NewLevelDB(t)
+		}
+		d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 50, ""), testsst.Put("b", 100, ""))
+		d.Edit([]byte{manifest.TagLogNumber, tt.first})
+		for n, b := range tt.logs {
+			var records [][]byte
+			if b != nil {
+				records = append(records, b)
+			}
+			d.File(fmt.Sprintf("%06d.log", n), testsst.Log(n, false, records...))
+		}
+		d.LastSeq = 100
+		_, found := openFindings(t, d.Finish(), store.Options{})
+		if aboutLogs(*found) != tt.want {
+			t.Errorf("%s: findings %+v, want %q", tt.name, *found, tt.want)
+		}
+	}
+}
+
 // TestIngestedSince: tables that were ingested take numbers that no log has, here 106, and compactions may take them
 // out of sight. A later MANIFEST no longer shows it.
 func TestIngestedSince(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -267,6 +268,45 @@ func TestDatabasesAndLayouts(t *testing.T) {
 	ok(t, "convert", flat, "nemo:"+db, "--layout", "db")
 	if got := entries(t, db); got != "db0 info" {
 		t.Errorf("target holds %s", got)
+	}
+}
+
+// TestInfoIsAFile checks that an info file is published if it is a regular file of the dump, and that a link out of the
+// dump, a directory or a broken link is a warning and is not followed.
+func TestInfoIsAFile(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("2s\n192.168.1.5\n9221\n3\n4711\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, plant := range map[string]func(dir string) error{
+		"": func(dir string) error { return os.Link(secret, filepath.Join(dir, "info")) },
+		"inside": func(dir string) error {
+			return errors.Join(os.Link(secret, filepath.Join(dir, "other")), os.Symlink("other", filepath.Join(dir, "info")))
+		},
+		"out":         func(dir string) error { return os.Symlink(secret, filepath.Join(dir, "info")) },
+		"broken":      func(dir string) error { return os.Symlink("gone", filepath.Join(dir, "info")) },
+		"a directory": func(dir string) error { return os.Mkdir(filepath.Join(dir, "info"), 0o755) },
+	} {
+		src, dir := fixtures.Unpack(t, "bw-basic"), t.TempDir()
+		if err := plant(src); err != nil {
+			t.Skip(err)
+		}
+		published, warned := name == "" || name == "inside", ""
+		if !published {
+			warned = "warning not-a-file"
+		}
+		if got := strings.Join(foundIn(t, src), ", "); got != warned {
+			t.Errorf("%s: found %q, want %q", name, got, warned)
+		}
+		for _, target := range []string{"blackwidow", "nemo"} {
+			out := ok(t, "convert", src, target+":"+filepath.Join(dir, target), "--allow-loss", "score-range,empty-key,key-too-long")
+			if got := entries(t, filepath.Join(dir, target)); strings.Contains(got, "info") != published {
+				t.Errorf("%s to %s: target holds %s", name, target, got)
+			}
+			if !published && strings.Contains(out, "192.168.1.5") {
+				t.Errorf("%s to %s: reveals what the link leads to:\n%s", name, target, out)
+			}
+		}
 	}
 }
 

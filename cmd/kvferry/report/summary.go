@@ -304,6 +304,9 @@ func printProof(w io.Writer, r *convert.Report) {
 			parts = " in " + record.Count(int64(r.Proof.Parts), "part")
 		}
 		fmt.Fprintf(w, "proved: read back%s, and %s (expiry in %s)\n", parts, equalText(len(r.Parts)), r.Proof.Unit)
+		if r.Proof.Cached != "" {
+			fmt.Fprintf(w, "  maybe read from memory, not from the disk: %s\n", r.Proof.Cached)
+		}
 		for _, gone := range []struct {
 			n    int64
 			what string

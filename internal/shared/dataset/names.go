@@ -35,12 +35,12 @@ func IsNumber(s string) bool {
 	return strings.Trim(s, "0123456789") == ""
 }
 
-// InfoFiles returns the info files that lie in some directories of a dataset, relative to its root.
+// InfoFiles returns the info files that lie in some directories of a dataset, relative to its root, whatever they are.
 func InfoFiles(root string, dirs []string) []string {
 	var out []string
 	for _, dir := range dirs {
 		rel := path.Join(dir, InfoFile)
-		if st, err := disk.Stat(disk.Join(root, rel)); err == nil && st.Mode().IsRegular() {
+		if _, err := disk.Lstat(disk.Join(root, rel)); err == nil {
 			out = append(out, rel)
 		}
 	}

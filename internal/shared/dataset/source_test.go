@@ -41,7 +41,7 @@ func TestInfoFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := InfoFiles(root, []string{"", "db0", "db1", "db2", "db3"}); !slices.Equal(got, []string{"info", "db0/info"}) {
+	if got := InfoFiles(root, []string{"", "db0", "db1", "db2", "db3"}); !slices.Equal(got, []string{"info", "db0/info", "db1/info"}) {
 		t.Errorf("info files %q", got)
 	}
 }

@@ -206,8 +206,12 @@ func difference(was, is fs.FileInfo) string {
 		return fmt.Sprintf("it was replaced (its version was %s, is %s)", Version(was), Version(is))
 	case Version(was) == "" && !was.ModTime().Equal(is.ModTime()): // a version says all
 		return "it was written to"
-	case SameFile(was, is) && touched(was, is):
+	case Touched(was, is):
 		return "it was written to, or its attributes were changed,"
 	}
 	return ""
 }
+
+// Touched reports whether a file was written to, or its attributes were changed, by its ctime. Without a ctime, and for
+// different files, it is false.
+func Touched(was, is fs.FileInfo) bool { return SameFile(was, is) && touched(was, is) }

@@ -1,7 +1,10 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
+	"os"
+
 	"kvferry/internal/sys/parallel"
 )
 
@@ -51,4 +54,25 @@ const syncsAtOnce = 4
 // SyncAll syncs files, several in parallel.
 func SyncAll(paths []string) error {
 	return parallel.Each(len(paths), syncsAtOnce, func(i int) error { return SyncPath(paths[i]) })
+}
+
+// DropCached makes files durable and drops their pages from the page cache, several at once, so that they are read from
+// the disk afterwards. why says what keeps pages in memory nevertheless. Files of a file system in memory stay there.
+func DropCached(paths []string) (why string, err error) {
+	reasons := make([]string, len(paths))
+	err = parallel.Each(len(paths), syncsAtOnce, func(i int) (err error) {
+		f, err := OpenFile(paths[i], os.O_RDWR, 0) // Windows syncs only what is open for writing
+		if err != nil {
+			return err
+		}
+		if err = f.Sync(); err == nil {
+			if refused := check("drop", paths[i]); refused != nil {
+				reasons[i] = refused.Error()
+			} else {
+				reasons[i] = dropCached(f.f)
+			}
+		}
+		return errors.Join(err, f.Close())
+	})
+	return cmp.Or(reasons...), err
 }

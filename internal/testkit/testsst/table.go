@@ -84,6 +84,7 @@ type Spec struct {
 	KeepOrder   bool              // do not sort the entries
 	MetaEntries map[string][]byte // additional entries of the metaindex
 	Filter      string            // name of a filter with arbitrary content; "" for no filter
+	EmptyParts  bool              // a partition without entries follows each partition of the index
 	// EditBlock changes a data block before it is compressed; EditIndex changes the handles and keys of the index.
 	EditBlock func(i int, b []byte) []byte
 	EditIndex func(handles []blocks.Handle, keys [][]byte) ([]blocks.Handle, [][]byte)
@@ -263,6 +264,10 @@ func (h *TableWriter) index(handles []blocks.Handle, first, seps [][]byte) block
 		j := min(i+3, len(handles))
 		tops = append(tops, h.write(h.indexBlock(handles[i:j], first[i:j], seps[i:j]), Raw))
 		topSeps = append(topSeps, seps[j-1])
+		if h.Spec.EmptyParts {
+			tops = append(tops, h.write(h.indexBlock(nil, nil, nil), Raw))
+			topSeps = append(topSeps, seps[j-1])
+		}
 	}
 	return h.write(h.indexBlock(tops, nil, topSeps), Raw)
 }

@@ -14,6 +14,32 @@ var ErrEmpty = errors.New("data block without entries")
 // ErrSeparator means that the index sends lookups of some keys of a block to the previous one.
 var ErrSeparator = errors.New("the index key of the block before is above the first key")
 
+// MendedError means that an index is damaged, and that its rows are read by one made from the data blocks.
+type MendedError struct {
+	Blocks  int
+	Whole   bool  // no block is missing
+	Counted bool  // the table has properties that the rows are compared with
+	Rest    error // what was not read behind the last block
+	Err     error // the damage of the index
+}
+
+// Error describes the damage.
+func (e *MendedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the damage.
+func (e *MendedError) Unwrap() error { return e.Err }
+
+// Unproved lists what the index would prove.
+func (e *MendedError) Unproved() string {
+	switch {
+	case e.Whole && e.Counted:
+		return "that the blocks are in their order, but for the order of their rows"
+	case e.Whole:
+		return "that the blocks are in their order, but for the order of their rows, and that none of their rows is missing: no property counts them"
+	}
+	return "that no block is missing"
+}
+
 // Counts holds totals of data blocks, counted as the engines do for a table's properties.
 type Counts struct {
 	Entries, Deletes, Merges int64

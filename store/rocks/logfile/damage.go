@@ -10,7 +10,8 @@ import (
 )
 
 // tooLong judges a fragment that reaches beyond the bytes of its block. It is torn if the file ends there and writers
-// make such fragments: within a block, which the first part of a record fills.
+// make such fragments: within a block, which the first part of a record fills. In a recycled file it is a leftover unless
+// it has the number of this log.
 func (l *Reader) tooLong(head, size int) error {
 	typ, room := l.block[l.pos+6], BlockSize-l.pos-head
 	if typ > fragReuse && typ <= 2*fragReuse {
@@ -20,6 +21,9 @@ func (l *Reader) tooLong(head, size int) error {
 		return l.damaged(head, fmt.Errorf("fragment of type %d and %d bytes, where its block has room for %d", typ, size, room))
 	}
 	err := fmt.Errorf("fragment of %d bytes, %d left in its block", size, l.n-l.pos-head)
+	if l.older(head) {
+		return l.damaged(head, err)
+	}
 	if e := l.torn(); e != ErrTorn {
 		return err
 	}
@@ -28,6 +32,15 @@ func (l *Reader) tooLong(head, size int) error {
 	}
 	l.Partial = l.block[min(l.pos+head, l.n):l.n]
 	return ErrTorn
+}
+
+// recycled reports whether the file may have had an older use: its fragments carry a number, or the first one does.
+func (l *Reader) recycled(head int) bool { return l.reuse || head == ReuseHeaderLen && !l.records }
+
+// older reports whether a fragment of a recycled file is what an older use left, by its number or for the lack of one.
+func (l *Reader) older(head int) bool {
+	b := l.block[l.pos:l.n]
+	return l.recycled(head) && (head != ReuseHeaderLen || len(b) >= head && binary.LittleEndian.Uint32(b[HeaderLen:]) != l.number)
 }
 
 // torn decides whether the bytes from pos to the end of the file are a truncated record or damage: after damage, a
@@ -60,7 +73,7 @@ func (l *Reader) wholeAt(i int, reuse bool) bool {
 // damaged judges an invalid fragment. In a recycled file it is a leftover of the older log, unless a fragment of this
 // log follows.
 func (l *Reader) damaged(head int, cause error) error {
-	if !l.reuse && (head != ReuseHeaderLen || l.records) {
+	if !l.recycled(head) {
 		return cause
 	}
 	for start := l.pos + 1; ; start = 0 {

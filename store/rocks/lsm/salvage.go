@@ -20,6 +20,7 @@ import (
 // other required metadata is damaged. The resulting rows depend only on the files, not on how an iterator reached a
 // place:
 //
+//   - A damaged index is replaced by one made from the data blocks, if these have checksums; see sst/mend.go.
 //   - A block that cannot be loaded has no rows. A loaded block has the rows before its first invalid entry; a
 //     seek walks there from the start of the block instead of jumping.
 //   - The same holds for index partitions and their entries.
@@ -166,11 +167,15 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 		return
 	}
 	var n *blocks.CountError
+	var m *blocks.MendedError
 	switch {
 	case errors.As(err, &n):
 		ks.miscounted(t, n)
 		return
 	case !t.skips.First(h.Off):
+		return
+	case errors.As(err, &m):
+		ks.mended(t, h, m, err)
 		return
 	case errors.Is(err, blocks.ErrRestart), errors.Is(err, blocks.ErrSeparator):
 		ks.Damaged(t.Place(h.Off), Reason(err)+"; its rows are read one after the other, but the engine's lookups miss some of them")
@@ -178,6 +183,18 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 	}
 	g := t.gap(sep)
 	ks.Unread(t.Place(h.Off), err, fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
+}
+
+// mended reports that a damaged index was replaced, and what is not proved without it.
+func (ks *Keyspace) mended(t *Table, h blocks.Handle, m *blocks.MendedError, err error) {
+	what := fmt.Sprintf("%s; the rows are read from %s that have checksums of their own", Reason(err), record.Count(int64(m.Blocks), "block"))
+	if m.Rest != nil {
+		g := t.gap(nil)
+		what += fmt.Sprintf("; %v: rows are missing: keys %s%s", m.Rest, &g, ks.comeBack(t, &g))
+	}
+	ks.Damaged(t.Place(h.Off), what)
+	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.name, Place: t.Place(h.Off),
+		Detail: "without the index it is not proved " + m.Unproved()})
 }
 
 // Newer returns the finding kind for an error: a newer engine may have written anything this reader does not support.

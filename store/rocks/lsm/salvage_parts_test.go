@@ -167,7 +167,15 @@ type damage struct {
 	entry int
 }
 
-func (d *damage) lostEntries() map[entryID]bool { return d.lost[max(d.entry, 0)] }
+// mended reports whether the index is damaged so that its checksum tells: a salvage replaces it and loses nothing.
+func (d *damage) mended() bool { return d.below != nil && d.entry < 0 }
+
+func (d *damage) lostEntries() map[entryID]bool {
+	if d.mended() {
+		return nil
+	}
+	return d.lost[max(d.entry, 0)]
+}
 
 // apply damages the file.
 func (d *damage) apply(t testing.TB, dir string, r *rand.Rand) {
@@ -216,6 +224,9 @@ func (d *damage) hides(p *part) bool {
 	if d.below == nil || p.what != "" {
 		return false
 	}
+	if d.mended() && p.below != nil && p.sep != nil && p.h.Off > d.h.Off {
+		return true // the first damage of an index is the reason to replace it
+	}
 	if d.sep == nil {
 		return true // all of the table
 	}
@@ -238,7 +249,18 @@ func choose(r *rand.Rand, parts []*part, chance int) (out []damage) {
 		}
 		out = append(out, d)
 	}
-	return out
+	return apart(out)
+}
+
+// apart leaves out all other damage of a table whose index is replaced: what is found of its blocks depends on both.
+func apart(ds []damage) []damage {
+	first := map[string]*part{}
+	for i := range ds {
+		if first[ds[i].file] == nil && ds[i].mended() {
+			first[ds[i].file] = ds[i].part
+		}
+	}
+	return slices.DeleteFunc(ds, func(d damage) bool { return first[d.file] != nil && first[d.file] != d.part })
 }
 
 // without returns the remaining entries.

@@ -364,3 +364,9 @@ func (v *Version) FirstLog() uint64 {
 	}
 	return max(low, v.minLog)
 }
+
+// Begins reports whether a log is the first that the MANIFEST needs, so that none before it is missing. An engine that
+// opens a database writes all logs to tables, and begins a log and a MANIFEST one after the other.
+func (v *Version) Begins(log uint64) bool {
+	return log == v.FirstLog() || log > v.FirstLog() && (log+1 == v.Number || log == v.Number+1)
+}

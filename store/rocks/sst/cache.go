@@ -2,8 +2,10 @@ package sst
 
 import (
 	"container/list"
-	"kvferry/store/rocks/blocks"
+	"math"
 	"sync"
+
+	"kvferry/store/rocks/blocks"
 )
 
 // Cache keeps index blocks: those in use, and idle ones while the total fits Max bytes. A table's cursors share it.
@@ -24,9 +26,10 @@ func (c *Cache) InUse() (bytes int64, users int) {
 
 // cachedBlock is an index block. The cache's mutex guards its fields; the bytes of b never change.
 type cachedBlock struct {
-	r   *Reader
-	off uint64
-	b   []byte
+	r     *Reader
+	off   uint64
+	b     []byte
+	props *Properties // by which to read its entries
 	// The range of the data blocks that its entries point to, if any, and its first faults.
 	from, to uint64
 	faults   []indexFault
@@ -44,6 +47,23 @@ func (r *Reader) useIndex() (*cachedBlock, error) {
 	return r.useBlock(info.Index, "index")
 }
 
+// useMended is useIndex, unless the index is damaged and a salvage replaced it.
+func (r *Reader) useMended() (*cachedBlock, error) {
+	if _, err := r.Open(); err != nil {
+		return nil, err
+	}
+	m := r.mend()
+	if m == nil {
+		return r.useIndex()
+	}
+	r.indexMu.Lock()
+	defer r.indexMu.Unlock()
+	if c := r.opts.Cache.use(r, mendedAt); c != nil {
+		return c, nil
+	}
+	return r.cache(mendedAt, m.index, r.info.Index, false, &m.props), nil
+}
+
 // useBlock returns a block of the table's index; drop must follow.
 func (r *Reader) useBlock(h blocks.Handle, field string) (*cachedBlock, error) {
 	r.indexMu.Lock() // read a block only once
@@ -55,10 +75,18 @@ func (r *Reader) useBlock(h blocks.Handle, field string) (*cachedBlock, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cachedBlock{r: r, off: h.Off, b: b, users: 1}
-	r.checkIndex(c, h, field == fieldPartition)
+	return r.cache(h.Off, b, h, field == fieldPartition, &r.info.Properties), nil
+}
+
+// mendedAt is the offset of an index that replaces a damaged one, which may be in the cache, too.
+const mendedAt = math.MaxUint64
+
+// cache checks the index block h and puts it into the cache. The caller holds the lock.
+func (r *Reader) cache(off uint64, b []byte, h blocks.Handle, part bool, p *Properties) *cachedBlock {
+	c := &cachedBlock{r: r, off: off, b: b, props: p, users: 1}
+	r.checkIndex(c, h, part)
 	r.opts.Cache.put(c)
-	return c, nil
+	return c
 }
 
 // use adds a user to a cached block; nil if the block is not cached.

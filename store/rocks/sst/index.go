@@ -131,6 +131,9 @@ func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, erro
 // bisect moves between restarts from low on; it returns the first where before is false, or the number of restarts.
 func (x *indexBlock) bisect(low int, before func() bool) (int, error) {
 	high := x.NumRestarts()
+	if len(x.Entries) == 0 { // as in a table of range tombstones alone; such a block has a restart point all the same
+		high = 0
+	}
 	for low < high {
 		mid := int(uint(low+high) / 2)
 		if err := x.atRestart(mid); err != nil {
@@ -228,16 +231,19 @@ type tableIndex struct {
 }
 
 // open positions the walk before the first entry. The caller must call close, also after an error.
-func (x *tableIndex) open(r *Reader) error {
-	b, err := r.useIndex()
+func (x *tableIndex) open(r *Reader) error { return x.start(r, r.useMended) }
+
+// start is open with the index that use returns.
+func (x *tableIndex) start(r *Reader, use func() (*cachedBlock, error)) error {
+	b, err := use()
 	if err != nil {
 		return err
 	}
 	x.r, x.topBlock = r, b
-	x.two = r.info.IndexType == indexTwoLevel
+	x.two = b.props.IndexType == indexTwoLevel
 	x.part = indexBlock{buf: x.part.buf}
 	x.tail, x.linked = 0, true
-	if err := x.top.open(b.b, &r.info.Properties); err != nil {
+	if err := x.top.open(b.b, b.props); err != nil {
 		return x.topDamage(err)
 	}
 	return x.judge(b.faults, &x.top, x.topDamage)
@@ -356,7 +362,7 @@ func (x *tableIndex) openPart() error {
 		return err
 	}
 	x.partBlock = b
-	if err := x.part.open(b.b, &x.r.info.Properties); err != nil {
+	if err := x.part.open(b.b, b.props); err != nil {
 		return x.partDamage(err)
 	}
 	if err := x.chain(b); err != nil {

@@ -40,10 +40,10 @@ type indexCheck struct {
 // checkIndex checks the index block h; part is true for a partition.
 func (r *Reader) checkIndex(b *cachedBlock, h blocks.Handle, part bool) {
 	c := indexCheck{cachedBlock: b, gap: -1}
-	if c.x.open(b.b, &r.info.Properties) != nil {
+	if c.x.open(b.b, b.props) != nil {
 		return // reported when the block is used
 	}
-	data, first, restart := part || r.info.IndexType != indexTwoLevel, true, 0
+	data, first, restart := part || b.props.IndexType != indexTwoLevel, true, 0
 	ok, err := c.x.next()
 	for ; ok; ok, err = c.x.next() {
 		if c.x.at == c.x.RestartAt(restart) && c.x.Entries[c.x.at] == 0 {

@@ -69,6 +69,9 @@ func (r *Reader) Ends(most uint64) (first, last []byte, err error) {
 	if err := x.open(r); err != nil {
 		return nil, nil, err
 	}
+	if m := r.mend(); m != nil && !m.whole {
+		return nil, nil, m.err // the first or last rows may be missing
+	}
 	ok, err := x.next()
 	if !ok || err != nil {
 		return nil, nil, err

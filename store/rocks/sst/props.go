@@ -19,6 +19,7 @@ const (
 	propRangeDeletes  = "rocksdb.num.range-deletions"
 	propKeyBytes      = "rocksdb.raw.key.size"
 	propValueBytes    = "rocksdb.raw.value.size"
+	propDataSize      = "rocksdb.data.size"
 	propComparator    = "rocksdb.comparator"
 	propCompression   = "rocksdb.compression"
 	propIndexType     = "rocksdb.block.based.table.index.type"
@@ -54,6 +55,7 @@ type Properties struct {
 	RangeDeletes int64
 	KeyBytes     int64 // of internal keys, before prefix sharing and compression
 	ValueBytes   int64
+	DataSize     int64 // end of the data blocks
 	Comparator   string
 	Compression  string
 	IndexType    uint32
@@ -116,6 +118,8 @@ func (p *Properties) set(name string, v []byte) error {
 		p.KeyBytes = count(f)
 	case propValueBytes:
 		p.ValueBytes = count(f)
+	case propDataSize:
+		p.DataSize = count(f)
 	case propComparator:
 		p.Comparator, f.Off = string(v), len(v)
 	case propCompression:

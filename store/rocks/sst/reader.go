@@ -26,6 +26,8 @@ type Options struct {
 	Unlisted bool
 	// Own is set for a table that must be as a Writer wrote it.
 	Own bool
+	// Salvage replaces a damaged index; see mend.go.
+	Salvage bool
 	// Shared by all tables of a store.
 	Cache     *Cache
 	Windows   *files.Windows
@@ -46,6 +48,9 @@ type Reader struct {
 
 	indexMu sync.Mutex
 	index   map[uint64]*cachedBlock // by offset; guarded by the cache's mutex
+
+	mendOnce sync.Once
+	mended   *mended
 
 	audit audit
 }

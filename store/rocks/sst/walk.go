@@ -34,11 +34,14 @@ func (r *Reader) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, 
 		return w, err
 	}
 	w.win.Open(r.file)
-	if err := w.told(blocks.Handle{}, r.begin()); err != nil {
-		w.Close()
-		return w, err
+	err := w.told(blocks.Handle{}, r.begin())
+	if m := r.mend(); err == nil && m != nil {
+		err = w.told(m.at, m.err)
 	}
-	return w, nil
+	if err != nil {
+		w.Close()
+	}
+	return w, err
 }
 
 // Next moves to the next block.
