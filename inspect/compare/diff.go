@@ -291,8 +291,8 @@ func (d *differ) step(c int, a, b *side) error {
 		return d.single(b, a, OnlyB)
 	}
 	before := d.res.Differences
-	d.past[0] = append(d.past[0][:0], a.head.Key...)
-	d.past[1] = append(d.past[1][:0], b.head.Key...)
+	d.past[0] = record.KeepKey(d.past[0], a.head.Key)
+	d.past[1] = record.KeepKey(d.past[1], b.head.Key)
 	err := d.pair(a, b)
 	if d.res.Differences > before {
 		d.res.Differing++
@@ -319,7 +319,7 @@ func (d *differ) single(s, other *side, which Side) error {
 	h := s.head
 	s.head = nil
 	retyped := d.past[1-which] != nil && bytes.Equal(d.past[1-which], h.Key) || other.head != nil && bytes.Equal(other.head.Key, h.Key)
-	d.past[which] = append(d.past[which][:0], h.Key...)
+	d.past[which] = record.KeepKey(d.past[which], h.Key)
 	told := d.res.Differences
 	if err := d.tell(&Difference{Side: which, DB: d.db, Header: h, What: Record, Retyped: retyped}); err != nil || d.res.Differences == told {
 		return err
