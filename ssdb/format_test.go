@@ -260,7 +260,7 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range []record.Header{{Type: record.Set, Key: []byte("s")}, {Type: record.Hash}, {Type: record.String, Key: bytes.Repeat([]byte("x"), 256)}} {
+	for _, h := range []record.Header{{Type: record.Set, Key: []byte("s")}, {Type: record.Hash}, {Type: record.String, Key: bytes.Repeat([]byte("x"), 256), ExpireMS: 4e12}} {
 		if err := w.Begin(&h); err == nil {
 			t.Errorf("%s %.10q is written", h.Type, h.Key)
 		}

@@ -202,10 +202,17 @@ func zsets() *versioned.Codec {
 			AppendIndexRow: func(dst, key []byte, _ int64) []byte { return appendPrefix(dst, kindRank, key) },
 			AppendScore:    func(dst []byte, score float64) []byte { return AppendScore(dst, wholeScore(score)) },
 			AppendBits:     func(dst []byte, bits uint64) []byte { return appendRank(dst, wholeScore(math.Float64frombits(bits))) },
+			ExactRank:      exactRank,
 			Rank:           func(score float64) (uint64, []byte) { return uint64(wholeScore(score)) ^ 1<<63, nil },
 			AppendRank:     func(dst []byte, rank uint64, _ []byte) []byte { return appendRank(dst, int64(rank^1<<63)) },
 		},
 	}
+}
+
+// exactRank returns the rank of a score by its text, the Value of a member; false if the member has none.
+func exactRank(e *record.Element) (uint64, bool) {
+	score, err := DecodeScore(e.Value)
+	return uint64(score) ^ 1<<63, err == nil && float64(score) == e.Score
 }
 
 func appendName(dst []byte, _ *versioned.Meta, name []byte) ([]byte, error) {
@@ -244,6 +251,10 @@ func rounded(r *versioned.Reader, e *record.Element, i int) {
 	m := r.Meta()
 	switch m.Rounded = m.Rounded && i >= 0 || i < 0 && math.Abs(e.Score) > maxExact; {
 	case !m.Rounded || string(m.Key) == ExpireList:
+	case r.Env().ExactScores && i >= 0:
+		at := len(m.Arena)
+		m.Arena = AppendScore(m.Arena, m.Exact)
+		e.Value = m.Arena[at:len(m.Arena):len(m.Arena)]
 	case r.Env().Deep:
 		m.Roundings++
 	case i < 0:
@@ -263,8 +274,11 @@ func checkZSet(r *versioned.Reader, rows int64) {
 // keepExpiry returns the expiry, which only strings keep: Losses has cleared it in other types.
 func keepExpiry(h *record.Header) (int64, error) { return h.ExpireMS, nil }
 
-// refuse returns an error if a record cannot be written.
+// refuse returns an error if a record cannot be written: a string without an expiry can have any key.
 func refuse(h *record.Header) error {
+	if h.Type == record.String && h.ExpireMS == 0 {
+		return nil
+	}
 	if len(h.Key) > MaxName || len(h.Key) == 0 && h.Type != record.List {
 		return fmt.Errorf("a name of %s bytes; SSDB's have up to %s", record.Number(len(h.Key)), record.Number(MaxName))
 	}

@@ -43,6 +43,7 @@ func (t *target) Losses(h *record.Header) (out []record.Loss) {
 		return drop(record.LossStream, "SSDB has no streams")
 	case h.Type == record.Set:
 		return drop(LossSet, "SSDB has no sets")
+	case t.options.Own && h.Type == record.String && h.ExpireMS == 0: // INCR makes the empty key, and SSDB before 1.9.6 long ones
 	case len(h.Key) == 0 && h.Type != record.List:
 		return drop(record.LossEmptyKey, "SSDB refuses empty names")
 	case len(h.Key) > MaxName:
@@ -88,7 +89,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		batch = dataset.KeepScores(batch, "SSDB", maxScore, report)
 	}
 	return dataset.KeepIf(batch, func(e *record.Element) bool {
-		if n := len(e.Name); n == 0 || n > MaxName {
+		if n := len(e.Name); (n == 0 || n > MaxName) && !(t.options.Own && h.Type == record.Hash) {
 			report(record.Loss{Kind: LossNameLength, Drops: true, Detail: fmt.Sprintf("name %s of %s bytes; SSDB's have 1 to %d", record.Quote(e.Name), record.Number(n), MaxName)})
 			return false
 		}

@@ -145,7 +145,8 @@ func prepareDiff(ctx context.Context, o *Options) (*differ, []dbPair, error) {
 	if d.b, err = o.Map.scan(o.B); err != nil {
 		return nil, nil, err
 	}
-	d.a, d.b = alike(d.a, d.res.PlainZero), alike(d.b, d.res.PlainZero)
+	exact := a.WholeScores && b.WholeScores
+	d.a, d.b = alike(d.a, d.res.PlainZero, exact), alike(d.b, d.res.PlainZero, exact)
 	pairs, err := d.match()
 	if err != nil {
 		return nil, nil, err
@@ -160,11 +161,11 @@ func prepareDiff(ctx context.Context, o *Options) (*differ, []dbPair, error) {
 	return d, pairs, nil
 }
 
-// alike returns a scan that makes datasets of different formats comparable: strings are read in Redis's form, and -0
-// is hashed as 0 if one side is a server.
-func alike(s *inspect.Scan, plainZero bool) *inspect.Scan {
+// alike returns a scan that makes datasets of different formats comparable: strings are read in Redis's form, -0 is
+// hashed as 0 if one side is a server, and scores are compared exactly if both sides have integers.
+func alike(s *inspect.Scan, plainZero, exact bool) *inspect.Scan {
 	out := *s
-	out.PlainZero, out.RedisStrings = plainZero, true
+	out.PlainZero, out.ExactScores, out.RedisStrings = plainZero, exact, true
 	return &out
 }
 
