@@ -142,6 +142,7 @@ func (a *attempt) setRules() {
 		NoBlankStream: limits.NoBlankStream,
 		RedisStrings:  a.o.Target.Format.Name() != a.o.Source.Format.Name(),
 		PlainZero:     a.o.onServer() || a.src.Format().Limits().Place == format.OnServer,
+		ExactScores:   limits.WholeScores && a.src.Format().Limits().WholeScores,
 		CountOnly:     a.id.Unproved,
 		Lapse:         a.lapse(),
 		Prefer:        a.o.Prefer,

@@ -35,6 +35,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Instances: a.o.Instances,
 		Slots:     a.o.Slots,
 		Cluster:   a.o.Cluster,
+		Own:       a.o.Target.Format.Name() == a.o.Source.Format.Name(),
 		SST:       a.o.SST,
 		Memory:    a.o.Memory / 4,
 		TempDir:   a.work.Spools(),

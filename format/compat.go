@@ -26,7 +26,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossKeyTooLong:     narrower(float64(to.MaxKey), float64(from.MaxKey)) || to.EveryKey,
 		record.LossEmptyKey:       from.EmptyKey && !to.EmptyKey || to.EveryKey,
 		record.LossScoreRange:     narrower(to.MaxScore, from.MaxScore),
-		record.LossScorePrecision: both.Has(record.ZSet) && (from.WholeScores || to.WholeScores),
+		record.LossScorePrecision: both.Has(record.ZSet) && from.WholeScores != to.WholeScores,
 		record.LossScoreNaN:       true,
 		record.LossTooManyElements: narrower(float64(to.MaxElements), float64(from.MaxElements)) ||
 			to.MaxElements > 0 && from.Unbounded&both&^to.Unbounded != 0,

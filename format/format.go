@@ -202,7 +202,9 @@ type CreateOptions struct {
 	// Cluster writes rows for a node of a cluster, if the format has them.
 	Cluster bool
 	// SST also writes tables that a running server can load.
-	SST     bool
+	SST bool
+	// Own is true if the source has the same format: the target takes names that only earlier servers made.
+	Own     bool
 	Memory  int64  // limit of the bytes buffered by all shards
 	TempDir string // directory for temporary files
 	Now     time.Time
@@ -253,6 +255,9 @@ type Env struct {
 	AnyOrder bool
 	// RedisStrings requests strings in Redis's form if the format has its own, as for HyperLogLogs.
 	RedisStrings bool
+	// ExactScores requests, as the Value of members, the decimal text of integer scores that a float64 cannot represent.
+	// Both sides have WholeScores, so such a score is no finding.
+	ExactScores bool
 	// Wanted reports whether the elements of a record may be wanted; nil if all are. Readers may heed it to save work: the
 	// class of a record is set by others.
 	Wanted func(*record.Header) bool

@@ -66,7 +66,7 @@ func (s *Scan) fingerprint(ctx context.Context) (*record.Fingerprint, []Part, er
 	bare.hashOnly, bare.RedisStrings = true, true
 	f := new(record.Fingerprint)
 	tasks, err := bare.Run(ctx, func(p Part) Visitor {
-		return &hashVisitor{db: p.DB, sum: f, hasher: record.Hasher{PlainZero: s.PlainZero}}
+		return &hashVisitor{db: p.DB, sum: f, hasher: record.Hasher{PlainZero: s.PlainZero, ExactScores: s.ExactScores}}
 	})
 	if err != nil {
 		return nil, nil, err

@@ -45,6 +45,8 @@ type Scan struct {
 	RedisStrings bool
 	// PlainZero hashes scores of -0 as 0.
 	PlainZero bool
+	// ExactScores compares scores as 64-bit integers.
+	ExactScores bool
 	// Meter counts progress; it may be nil. Step is the name of this scan's step.
 	Meter *progress.Meter
 	Step  string
@@ -225,7 +227,7 @@ func (s *Scan) Env() *format.Env {
 	report := s.Stores.Names(s.Source).reporter(s.Report)
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
 		Report: report, Deep: s.Deep, RecordsOnly: s.hashOnly, AnyOrder: s.hashOnly,
-		RedisStrings: s.RedisStrings, Wanted: s.Selected().Wanted(s.Now)}
+		RedisStrings: s.RedisStrings, ExactScores: s.ExactScores, Wanted: s.Selected().Wanted(s.Now)}
 }
 
 // Run reads the scan's share of all parts, several in parallel, and returns all. It stops at the first error.

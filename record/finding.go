@@ -237,6 +237,14 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", f, units[i])
 }
 
+// KeepKey copies a key into the memory of dst. The result is never nil: an empty key is a key, nil is none.
+func KeepKey(dst, key []byte) []byte {
+	if dst == nil {
+		dst = make([]byte, 0, len(key))
+	}
+	return append(dst[:0], key...)
+}
+
 // Quote quotes a key for messages, cut at 64 bytes.
 func Quote(key []byte) string {
 	if len(key) > maxQuoted {

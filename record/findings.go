@@ -153,6 +153,7 @@ var findingKinds = []FindingKind{
 	{"stale-ttl-rows", Note, "collections", "Rows of the TTL index do not match a key's expiry, or are of no key; the server leaves such rows behind."},
 	{"missing-ttl-row", Note, "collections", "A key with an expiry is not in the TTL index: it is hidden when it expires, but never removed."},
 	{FindCircularOrder, Warning, "collections", "Integers in the row keys of a collection, including deleted rows, are 2^63 or more apart. Ardb's comparator overflows and orders them in a circle, so its lookups and deletes miss rows."},
+	{"large-value", Note, "collections", "A value of SSDB has 128 MiB or more: the server serves it, but `ssdb-dump` fails on it and replicas stop before it."},
 	{"list-broken-link", Error, "lists", "The head of a list or the next of a node names a missing node. kvferry also reads the nodes behind the gap and those linked from the other end."},
 	{"list-prev-mismatch", Error, "lists", "A node's prev is not the node before it."},
 	{"list-cycle", Error, "lists", "The next of a node is an earlier node. kvferry also reads the nodes linked from the other end."},
@@ -160,7 +161,7 @@ var findingKinds = []FindingKind{
 	{"list-tail-mismatch", Error, "lists", "The right of a list is not its last node; RPUSH would lose that node."},
 	{"list-next-seq", Error, "lists", "The next node number is in use; the next push would overwrite a node."},
 	{"list-missing-index", Error, "lists", "An index between the bounds of a list has no row."},
-	{"list-outside-bounds", Error, "lists", "The index of a row is outside the bounds of its list; no reader shows it."},
+	{"list-outside-bounds", Error, "lists", "The index of a row is outside the bounds of its list; no reader shows it. A warning for a queue of SSDB whose size agrees with its bounds: QSET leaves such items on replicas."},
 	{"list-bounds", Warning, "lists", "The bounds in an Ardb list's META row differ from its rows. An error for a queue of SSDB that lacks the row of its front or back: the server serves none of its items."},
 	{"list-order", Error, "lists", "Rows of a list are not in the order of their indexes."},
 	{"stream-last-id", Error, "collections", "A stream has an entry beyond the last id in its meta row; XADD would use the id again."},
@@ -169,7 +170,7 @@ var findingKinds = []FindingKind{
 	{"zset-score-mismatch", Error, "zsets", "A member's two rows have different scores."},
 	{"zset-bad-score", Error, "zsets", "A score is not a number or beyond what the engine accepts."},
 	{"zset-twin", Error, "zsets", "A member of an Ardb sorted set has a score row without a sort row, or the reverse."},
-	{LossScorePrecision, Warning, "zsets", "A score of SSDB is an integer beyond 2^53 that a float64 does not hold; kvferry reads the nearest one. A conversion has a loss of the same name for each; `verify` only counts them, as a note for each sorted set, since SSDB holds them."},
+	{LossScorePrecision, Warning, "zsets", "A score of SSDB is an integer beyond 2^53 that a float64 does not hold; kvferry reads the nearest one. A conversion to another format has a loss of the same name for each; `verify` only counts them, as a note for each sorted set, since SSDB holds them."},
 	{"score-nan", Warning, "zsets", "A score is not a number."},
 }
 

@@ -97,6 +97,8 @@ func (d Digest) Equal(e Digest, seconds bool) bool {
 type Hasher struct {
 	// PlainZero hashes -0 as 0, because servers store -0 as 0 in small sorted sets.
 	PlainZero bool
+	// ExactScores hashes exact scores of members, too. The digests are then comparable only to others with it.
+	ExactScores bool
 	// CountOnly leaves the sums of digests zero, for callers that do not compare them.
 	CountOnly bool
 
@@ -151,6 +153,9 @@ func (h *Hasher) Elements(elems []Element) {
 			continue
 		}
 		next := AppendElement(room[:0], h.typ, h.count, e)
+		if h.ExactScores && h.typ == ZSet {
+			next = append(next, e.Value...)
+		}
 		h.count++
 		h.grown = h.grown || e.ExpireMS != 0
 		if len(waiting) > 0 {

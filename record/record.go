@@ -139,7 +139,7 @@ const (
 //	hash    Name = field, Value
 //	list    Value, in list order
 //	set     Name = member
-//	zset    Name = member, Score
+//	zset    Name = member, Score; Value = the exact score in decimal, only if it was requested and differs
 //	stream  Name = id (ms BE64, seq BE64), Value = pairs packed by AppendPair
 //	        of kind Group, Consumer and Pending: Name = group, Value = state packed by AppendGroup,
 //	        AppendConsumer and AppendPending

@@ -3,6 +3,7 @@ package ssdb_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -99,6 +100,21 @@ func (d *dataset) show(t *testing.T) (records, kinds, rows string) {
 	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), " "), strings.Join(slices.Compact(f.Kinds()), " "), formattest.Classes(&l, "data")
 }
 
+// findings reads all records and returns what is found.
+func (d *dataset) findings(t *testing.T) []record.Finding {
+	t.Helper()
+	var f formattest.Findings
+	r := formattest.Records(t, d.Open(t), "0", &format.Env{Now: now, Report: f.Report, Memory: 1 << 20})
+	var err error
+	for err == nil {
+		_, err = r.Next()
+	}
+	if err = errors.Join(err, r.Close()); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return f.All
+}
+
 // shown formats a record; "" means no elements.
 func shown(t *testing.T, h *record.Header, r *record.Walker) string {
 	t.Helper()
@@ -182,6 +198,14 @@ func TestDamage(t *testing.T) {
 			d.size('Z', "k", 3)
 		}, "b:0,>b:0,c:9007199254740992,", "score-precision"},
 		{"a hole", func(d *dataset) { del(d, ssdb.AppendItemKey(nil, k, ssdb.FirstItem+1)) }, "1,2,3,>1,3,", "count-mismatch list-missing-index"},
+		{"a queue of the empty name, and no sizes", func(d *dataset) {
+			for _, name := range []string{"", "a"} {
+				d.item(name, 2, ssdb.AppendSize(nil, ssdb.FirstItem))
+				d.item(name, 3, ssdb.AppendSize(nil, ssdb.FirstItem))
+				d.item(name, ssdb.FirstItem, []byte("x"))
+			}
+			del(d, []byte("Qk"))
+		}, "string k=>list =x, list a=x, string k=", "count-mismatch"},
 		{"items outside", func(d *dataset) {
 			d.item("k", ssdb.FirstItem-1, k)
 			d.item("k", ssdb.FirstItem+3, k)
@@ -227,6 +251,58 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestQueueBounds: items outside of the bounds are leftovers if the size agrees with the bounds, and an error if not.
+func TestQueueBounds(t *testing.T) {
+	for size, want := range map[int64]record.Severity{3: record.Warning, 4: record.Error, -1: record.Error} {
+		d := whole(t)
+		d.item("k", ssdb.FirstItem+3, []byte("x"))
+		if d.size('Q', "k", size); size < 0 {
+			d.Store.Delete("default", []byte("Qk"))
+		}
+		all := d.findings(t)
+		i := slices.IndexFunc(all, func(f record.Finding) bool { return f.Kind == "list-outside-bounds" })
+		if i < 0 {
+			t.Fatalf("size %d: no such finding among %+v", size, all)
+		}
+		got := all[i]
+		if bounds := fmt.Sprintf("the front is %d and the back %d; the server does not show 1 item", ssdb.FirstItem, ssdb.FirstItem+2); got.Severity != want || !strings.HasPrefix(got.Detail, bounds) {
+			t.Errorf("size %d: %s: %s", size, got.Severity, got.Detail)
+		}
+	}
+}
+
+// TestLargeValues: values that SSDB's tools cannot read are a note, of a source and of a target.
+func TestLargeValues(t *testing.T) {
+	d := whole(t)
+	large := make([]byte, 128<<20)
+	d.put([]byte("kk"), large)
+	d.put(ssdb.AppendFieldKey(nil, []byte("k"), []byte("a")), large)
+	d.item("k", ssdb.FirstItem, large)
+	d.put([]byte("kl"), large[1:])
+	all := d.findings(t)
+	for _, f := range all {
+		if f.Kind != ssdb.LossLargeValue || f.Severity != record.Note || string(f.Key) != "k" {
+			t.Errorf("finding %+v", f)
+		}
+	}
+	if len(all) != 3 {
+		t.Errorf("%d findings", len(all))
+	}
+	dst := formattest.NewMemory(t, ssdb.New()).Create(t, format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
+	defer dst.Abort()
+	for _, typ := range []record.Type{record.String, record.Hash, record.List} {
+		var got []record.Loss
+		elems := []record.Element{{Name: []byte("f"), Value: large}, {Name: []byte("g"), Value: large[1:]}}
+		if kept := dst.ElementLosses(&record.Header{Type: typ}, elems, func(l record.Loss) { got = append(got, l) }); len(kept) != 2 || len(got) != 1 || got[0].Kind != ssdb.LossLargeValue || !got[0].Note {
+			t.Errorf("%s: %+v", typ, got)
+		}
+	}
+	batch := []record.Record{{Header: record.Header{Key: []byte("a")}, N: 1}, {Header: record.Header{Key: []byte("b")}, First: 1, N: 1}}
+	if n := dst.Unchanged(batch, []record.Element{{Value: large[1:]}, {Value: large}}); n != 1 {
+		t.Errorf("%d strings are written without a look at their losses", n)
+	}
+}
+
 // TestRows: each row has its class.
 func TestRows(t *testing.T) {
 	d := whole(t)
@@ -249,6 +325,7 @@ func TestDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := whole(t)
+	d.item("", ssdb.FirstItem, []byte("x"))
 	d.put([]byte("kalive"), nil)
 	d.put(ssdb.AppendFieldKey(nil, []byte("h"), []byte("f")), []byte("v"))
 	var keys [][]byte
@@ -300,7 +377,8 @@ func TestDead(t *testing.T) {
 		got = append(got, shown(t, h, r))
 	}
 	slices.Sort(told)
-	if text := strings.Join(got, " "); text != strings.Replace(healthy, "@4000000000000", "", 1) || strings.Join(told, ",") != "hash k,list k,string k,zset k" {
+	want := "list =x, " + strings.Replace(healthy, "@4000000000000", "", 1)
+	if text := strings.Join(got, " "); text != want || strings.Join(told, ",") != "hash k,list ,list k,string k,zset k" {
 		t.Errorf("records %q, told of %q", text, told)
 	}
 }

@@ -239,7 +239,7 @@ func TestTarget(t *testing.T) {
 	if n := bytes.Count(lines, []byte(`"expire_at_ms":4000000000000`)); n != 49 || bytes.Count(lines, []byte("\n")) != 99 {
 		t.Errorf("%d expiries in\n%s", n, lines)
 	}
-	if got := formattest.Classes(&ledger, "data"); got != "housekeeping=99 copied=99" { // two rows of each expiry, and their number
+	if got := formattest.Classes(&ledger, "data"); got != "housekeeping=100 copied=99" { // two rows of each expiry, their number, and a row of the binlog
 		t.Errorf("rows %s", got)
 	}
 	if entries, err := os.ReadDir(m.Dir); err != nil || len(entries) != 1 || entries[0].Name() != "meta" {
@@ -260,7 +260,7 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range []record.Header{{Type: record.Set, Key: []byte("s")}, {Type: record.Hash}, {Type: record.String, Key: bytes.Repeat([]byte("x"), 256)}} {
+	for _, h := range []record.Header{{Type: record.Set, Key: []byte("s")}, {Type: record.Hash}, {Type: record.String, Key: bytes.Repeat([]byte("x"), 256), ExpireMS: 4e12}} {
 		if err := w.Begin(&h); err == nil {
 			t.Errorf("%s %.10q is written", h.Type, h.Key)
 		}

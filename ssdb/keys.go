@@ -260,13 +260,22 @@ type Log struct {
 	Key       []byte // raw key of the changed row; a queue's name for pops
 }
 
+// AppendLogKey appends the key of a row of the binlog.
+//
+//	+----+----------+
+//	| 01 | seq (8B) |
+//	+----+----------+
+func AppendLogKey(dst []byte, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, kindBinlog), seq)
+}
+
 // AppendLog appends the value of a row of the binlog.
 //
 //	+----------+-----------+----------+-----+
 //	| seq (8B) | type (1B) | cmd (1B) | key |
 //	+----------+-----------+----------+-----+
 //
-// seq is little-endian here, and big-endian in the key, which is 01 seq.
+// seq is little-endian, that of the key big-endian.
 func AppendLog(dst []byte, l *Log) []byte {
 	return append(append(binary.LittleEndian.AppendUint64(dst, l.Seq), l.Type, l.Cmd), l.Key...)
 }

@@ -53,7 +53,13 @@ func stringLayout() *versioned.Layout {
 				m.Value, m.ExpireMS = value, 0
 				return nil
 			},
-			Plain: func(value []byte) ([]byte, int64, bool) { return value, 0, true },
+			Plain: func(value []byte) ([]byte, int64, bool) { return value, 0, len(value) < maxPacket },
+			Remark: func(m *versioned.Meta) (kind, detail string) {
+				if len(m.Value) >= maxPacket {
+					return LossLargeValue, largeDetail
+				}
+				return "", ""
+			},
 			Encoding: versioned.Encoding{Expiry: keepExpiry, Refuse: refuse,
 				AppendMeta: func(dst []byte, m *versioned.Meta) []byte { return append(dst, m.Value...) },
 				MetaLane:   func(int) uint64 { return laneOf(kindString, 0, 0) }},
@@ -94,7 +100,7 @@ func newFamily(t record.Type, size, data, index byte, c *versioned.Codec, part u
 		Format: "ssdb", Metas: keyspace, From: []byte{size}, To: []byte{size + 1}, Unlisted: true,
 		AppendMetaKey: func(dst, key []byte) []byte { return AppendSizeKey(dst, size, key) },
 		DecodeMetaKey: nameOf(size), Sampled: sampled,
-		Codecs: []*versioned.Codec{c}, Newer: versioned.NewerStale, LenField: nameLen,
+		Codecs: []*versioned.Codec{c}, Newer: versioned.NewerStale, LenField: nameLen, Orphans: record.Error,
 		OwnRecord: func(key []byte) bool { return t == record.ZSet && string(key) == ExpireList },
 		DeadNote:  "its elements may have been deleted at different times",
 	}}
@@ -166,8 +172,16 @@ func sizeText(n int64) string {
 	return fmt.Sprint(n)
 }
 
+// large reports a value that SSDB's own tools cannot read.
+func large(r *versioned.Reader, e *record.Element, i int) {
+	if len(e.Value) >= maxPacket {
+		r.RemarkAt(i, LossLargeValue, record.Note, largeDetail)
+	}
+}
+
 func hashes() *versioned.Codec {
 	return &versioned.Codec{
+		Taken: large,
 		Element: func(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
 			e.Name, e.Value, e.Score = rest[1:], value, 0
 			return 0, rest[0] == equals
@@ -188,10 +202,17 @@ func zsets() *versioned.Codec {
 			AppendIndexRow: func(dst, key []byte, _ int64) []byte { return appendPrefix(dst, kindRank, key) },
 			AppendScore:    func(dst []byte, score float64) []byte { return AppendScore(dst, wholeScore(score)) },
 			AppendBits:     func(dst []byte, bits uint64) []byte { return appendRank(dst, wholeScore(math.Float64frombits(bits))) },
+			ExactRank:      exactRank,
 			Rank:           func(score float64) (uint64, []byte) { return uint64(wholeScore(score)) ^ 1<<63, nil },
 			AppendRank:     func(dst []byte, rank uint64, _ []byte) []byte { return appendRank(dst, int64(rank^1<<63)) },
 		},
 	}
+}
+
+// exactRank returns the rank of a score by its text, the Value of a member; false if the member has none.
+func exactRank(e *record.Element) (uint64, bool) {
+	score, err := DecodeScore(e.Value)
+	return uint64(score) ^ 1<<63, err == nil && float64(score) == e.Score
 }
 
 func appendName(dst []byte, _ *versioned.Meta, name []byte) ([]byte, error) {
@@ -230,6 +251,10 @@ func rounded(r *versioned.Reader, e *record.Element, i int) {
 	m := r.Meta()
 	switch m.Rounded = m.Rounded && i >= 0 || i < 0 && math.Abs(e.Score) > maxExact; {
 	case !m.Rounded || string(m.Key) == ExpireList:
+	case r.Env().ExactScores && i >= 0:
+		at := len(m.Arena)
+		m.Arena = AppendScore(m.Arena, m.Exact)
+		e.Value = m.Arena[at:len(m.Arena):len(m.Arena)]
 	case r.Env().Deep:
 		m.Roundings++
 	case i < 0:
@@ -246,99 +271,14 @@ func checkZSet(r *versioned.Reader, rows int64) {
 	checkSize(r, rows)
 }
 
-func queues() *versioned.Codec {
-	return &versioned.Codec{
-		Start: startQueue, Bound: bound, Count: checkQueue, Loosen: unbound,
-		Element: func(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
-			e.Name, e.Value, e.Score = nil, value, 0
-			return 0, len(rest) == int64Len && isSeq(binary.BigEndian.Uint64(rest)) && binary.BigEndian.Uint64(rest) >= MinItem
-		},
-		Position: func(rest []byte) uint64 { return binary.BigEndian.Uint64(rest) },
-		Encoding: versioned.Encoding{First: FirstItem,
-			Writer:         func(t *versioned.TypeWriter) versioned.ElementWriter { return &queueWriter{t: t} },
-			AppendRow:      func(dst, key []byte, _ int64) []byte { return appendPrefix(dst, kindItem, key) },
-			AppendPosition: binary.BigEndian.AppendUint64},
-	}
-}
-
-// startQueue resets the bounds of a queue: their rows come before the items.
-func startQueue(m *versioned.Meta) { m.Left, m.Right, m.Boundless = 0, 0, true }
-
-// bound reads the row of the front or the back. Unless both exist the server serves no item.
-func bound(m *versioned.Meta, rest, value []byte) bool {
-	n, err := DecodeSize(value)
-	if err != nil || len(rest) != int64Len {
-		return false
-	}
-	switch binary.BigEndian.Uint64(rest) {
-	case seqFront:
-		m.Left = uint64(n) - 1
-	case seqBack:
-		m.Right, m.Boundless = uint64(n)+1, m.Left == 0
-	default:
-		return false
-	}
-	return true
-}
-
-// unbound makes a codec accept popped items, which are outside the last bounds.
-func unbound(c *versioned.Codec) {
-	c.Start = func(m *versioned.Meta) { m.Left, m.Right, m.Boundless = MinItem-1, 1<<63, false }
-	c.Bound = func(*versioned.Meta, []byte, []byte) bool { return true }
-}
-
-// checkQueue compares the size with the bounds; missing items were reported.
-func checkQueue(r *versioned.Reader, rows int64) {
-	m := r.Meta()
-	if m.Boundless {
-		if lost := r.Outside(); lost > 0 {
-			r.Remark(FindListBounds, record.Error, fmt.Sprintf("the row of the front or of the back is missing, so the server serves none of the %s; its qfix makes them anew",
-				record.Count(lost, "item")))
-		}
-		return
-	}
-	checkSize(r, rows)
-}
-
-// queueWriter writes the bounds before the items, which it buffers to count them.
-type queueWriter struct {
-	t *versioned.TypeWriter
-	n uint64
-}
-
-func (w *queueWriter) Begin() { w.n = 0 }
-
-// Write buffers items.
-func (w *queueWriter) Write(elems []record.Element) error {
-	var seq [int64Len]byte
-	for i := range elems {
-		binary.BigEndian.PutUint64(seq[:], FirstItem+w.n)
-		room, err := w.t.SortRoom(0, seq[:], len(elems[i].Value))
-		if err != nil {
-			return err
-		}
-		copy(room, elems[i].Value)
-		w.n++
-	}
-	return nil
-}
-
-// End writes the rows.
-func (w *queueWriter) End() error {
-	for i, bound := range []uint64{FirstItem, FirstItem + w.n - 1} {
-		err := w.t.Put(binary.BigEndian.AppendUint64(nil, seqFront+uint64(i)), AppendSize(nil, int64(bound)))
-		if err != nil {
-			return err
-		}
-	}
-	return w.t.Sorted(func(_ uint64, seq, value []byte) error { return w.t.Put(seq, value) })
-}
-
 // keepExpiry returns the expiry, which only strings keep: Losses has cleared it in other types.
 func keepExpiry(h *record.Header) (int64, error) { return h.ExpireMS, nil }
 
-// refuse returns an error if a record cannot be written.
+// refuse returns an error if a record cannot be written: a string without an expiry can have any key.
 func refuse(h *record.Header) error {
+	if h.Type == record.String && h.ExpireMS == 0 {
+		return nil
+	}
 	if len(h.Key) > MaxName || len(h.Key) == 0 && h.Type != record.List {
 		return fmt.Errorf("a name of %s bytes; SSDB's have up to %s", record.Number(len(h.Key)), record.Number(MaxName))
 	}

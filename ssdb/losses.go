@@ -17,12 +17,20 @@ const (
 	LossCollectionExpiry = "collection-expiry"
 	// LossNameLength: a field or member is empty or too long.
 	LossNameLength = "name-length"
+	// LossLargeValue: a value does not fit the packets that SSDB's own tools read. A note, and a finding of the same name.
+	LossLargeValue = "large-value"
 )
+
+// maxPacket is the largest packet that SSDB's clients accept, ssdb-dump and replicas among them.
+const maxPacket = 128 << 20
+
+const largeDetail = "a value of 128 MiB or more: the server serves it, but ssdb-dump fails on it and replicas stop before it"
 
 var lossInfos = []record.LossInfo{
 	{Kind: LossSet, Types: record.Of(record.Set), Text: "SSDB has no sets; they are left out."},
 	{Kind: LossCollectionExpiry, Types: record.Of(record.Hash, record.List, record.ZSet), Text: "A hash, list or sorted set has an expiry, but in SSDB only strings expire; it is kept forever."},
 	{Kind: LossNameLength, Types: record.Of(record.Hash, record.ZSet), Text: "A field of a hash or a member of a sorted set is empty or longer than 255 bytes; it is left out."},
+	{Kind: LossLargeValue, Types: record.Of(record.String, record.Hash, record.List), Note: true, Text: "A value has 128 MiB or more: SSDB serves it, but `ssdb-dump` fails on it and replicas stop before it."},
 }
 
 // Losses lists the losses of a record in SSDB. A dropped record has no other losses.
@@ -35,6 +43,7 @@ func (t *target) Losses(h *record.Header) (out []record.Loss) {
 		return drop(record.LossStream, "SSDB has no streams")
 	case h.Type == record.Set:
 		return drop(LossSet, "SSDB has no sets")
+	case t.options.Own && h.Type == record.String && h.ExpireMS == 0: // INCR makes the empty key, and SSDB before 1.9.6 long ones
 	case len(h.Key) == 0 && h.Type != record.List:
 		return drop(record.LossEmptyKey, "SSDB refuses empty names")
 	case len(h.Key) > MaxName:
@@ -56,7 +65,7 @@ func (t *target) Losses(h *record.Header) (out []record.Loss) {
 func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 	for i := range batch {
 		s := &batch[i]
-		if len(s.Key) == 0 || len(s.Key) > MaxName || s.ExpireMS != 0 && s.ExpireMS < secondsBelow {
+		if len(s.Key) == 0 || len(s.Key) > MaxName || s.ExpireMS != 0 && s.ExpireMS < secondsBelow || len(elems[s.First].Value) >= maxPacket {
 			return hlldialect.Without(batch[:i], elems)
 		}
 	}
@@ -65,6 +74,11 @@ func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 
 // ElementLosses drops names that rows cannot hold and scores beyond int64, and truncates fractions like ZADD.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	for i := range batch {
+		if len(batch[i].Value) >= maxPacket {
+			report(record.Loss{Kind: LossLargeValue, Note: true, Detail: largeDetail})
+		}
+	}
 	switch h.Type {
 	case record.String:
 		hlldialect.Engine{Name: "SSDB", Counts: hlldialect.Raw}.Notes(batch, report)
@@ -75,7 +89,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		batch = dataset.KeepScores(batch, "SSDB", maxScore, report)
 	}
 	return dataset.KeepIf(batch, func(e *record.Element) bool {
-		if n := len(e.Name); n == 0 || n > MaxName {
+		if n := len(e.Name); (n == 0 || n > MaxName) && !(t.options.Own && h.Type == record.Hash) {
 			report(record.Loss{Kind: LossNameLength, Drops: true, Detail: fmt.Sprintf("name %s of %s bytes; SSDB's have 1 to %d", record.Quote(e.Name), record.Number(n), MaxName)})
 			return false
 		}

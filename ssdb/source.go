@@ -26,6 +26,9 @@ const (
 // homes are the parents of dataDir and metaDir: in a work directory or a dump of ssdb-dump, and beside ssdb.conf.
 var homes = []string{"", "var"}
 
+// held is the advice for a directory that a server has open: SSDB has no BGSAVE.
+const held = "take a backup (ssdb-dump -h HOST -p PORT -o DIR, or stop the server and copy the directory) and read that, or pass --allow-live"
+
 // source is an open dataset.
 type source struct {
 	versioned.Source
@@ -77,7 +80,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 func (s *source) openStore(ctx context.Context, rel string, o *format.OpenOptions) (store.Keyspace, error) {
 	st, err := dataset.OpenStore(ctx, s.Dir, rel, o)
 	if st == nil {
-		return nil, err
+		return nil, store.Advise(err, held)
 	}
 	s.stores = append(s.stores, st)
 	all := st.Keyspaces()

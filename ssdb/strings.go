@@ -61,7 +61,7 @@ func (t *timed) expiry(key []byte) (int64, error) {
 	if t.key != nil && bytes.Equal(t.key, key) {
 		return t.ms, nil
 	}
-	t.key, t.ms = append(t.key[:0], key...), 0
+	t.key, t.ms = record.KeepKey(t.key, key), 0
 	if err := t.set.Seek(key); err != nil {
 		return 0, err
 	}

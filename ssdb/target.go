@@ -2,6 +2,7 @@ package ssdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,7 @@ func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, e
 		return nil, err
 	}
 	t := &target{one, dir, o}
-	t.Last, t.After = t.writeExpiries, func() error { return disk.MkdirAll(filepath.Join(dir, metaDir)) }
+	t.Last, t.After = t.writeShared, func() error { return disk.MkdirAll(filepath.Join(dir, metaDir)) }
 	return t, nil
 }
 
@@ -134,20 +135,26 @@ func (s *shard) Abort() {
 	s.expiries.Close()
 }
 
-// writeExpiries writes the expiries of all shards, each kind as a run between the sorted sets around ExpireList.
-func (t *target) writeExpiries(ctx context.Context) error {
-	shards := t.Rows.Shards()
-	if len(shards) == 0 {
-		return nil
+// writeShared writes the expiries of all shards, each kind as a run between the sorted sets around ExpireList, and the
+// first row of the binlog, which changes nothing: while a server's binlog is empty, replicas that are being copied lose
+// its writes.
+func (t *target) writeShared(ctx context.Context) error {
+	shard := 0
+	for _, n := range t.Rows.Shards() {
+		shard = n + 1
 	}
 	return t.Rows.Merge(t.sorting(t.options.Memory), func(rows *extsort.Sorter) error {
-		size := AppendSize(nil, int64(rows.Len()/2))
-		if err := rows.Add(0, AppendSizeKey(nil, kindZSetSize, []byte(ExpireList)), size); err != nil {
+		expiries, first := rows.Len()/2, Log{Seq: 1}
+		err := rows.Add(0, AppendLogKey(nil, first.Seq), AppendLog(nil, &first))
+		if expiries > 0 {
+			err = errors.Join(err, rows.Add(0, AppendSizeKey(nil, kindZSetSize, []byte(ExpireList)), AppendSize(nil, int64(expiries))))
+		}
+		if err != nil {
 			return err
 		}
-		return dataset.WriteRuns(ctx, t.Builder, shards[len(shards)-1]+1, rows, func(_ uint64, key []byte) (string, uint64) {
-			if key[0] == kindZSetSize {
-				return keyspace, laneOf(kindZSetSize, 0, lanesExpiry)
+		return dataset.WriteRuns(ctx, t.Builder, shard, rows, func(_ uint64, key []byte) (string, uint64) {
+			if key[0] == kindZSetSize || key[0] == kindBinlog {
+				return keyspace, laneOf(key[0], 0, lanesExpiry)
 			}
 			return keyspace, laneOf(key[0], len(ExpireList), lanesExpiry)
 		})

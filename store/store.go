@@ -374,6 +374,16 @@ type LiveError struct {
 	Instead string
 }
 
+// Advise replaces the advice in a LiveError; it returns other errors unchanged.
+func Advise(err error, instead string) error {
+	var live *LiveError
+	if !errors.As(err, &live) {
+		return err
+	}
+	live.Instead = instead
+	return live
+}
+
 // Error names the process that has the database open, and what to do.
 func (e *LiveError) Error() string {
 	instead := cmp.Or(e.Instead, "take a snapshot (BGSAVE, or stop the server and copy the directory) and read that, or pass --allow-live")

@@ -100,16 +100,11 @@ func Unopened(err error, dir, home, kind string) error {
 
 // Held replaces the advice in a LiveError, since BGSAVE writes no database here.
 func Held(err error, kind string) error {
-	var live *store.LiveError
-	if errors.As(err, &live) {
-		live.Instead = "stop the server, copy the directory and read the copy, or pass --allow-live"
-		if kind == LMDB {
-			live.Instead = "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server and copy the directory, or " +
-				"have it make a copy (SAVE backup writes save-lmdb-backup in its backup-dir), and read that"
-		}
-		return live
+	if kind == LMDB {
+		return store.Advise(err, "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server and copy the directory, or "+
+			"have it make a copy (SAVE backup writes save-lmdb-backup in its backup-dir), and read that")
 	}
-	return err
+	return store.Advise(err, "stop the server, copy the directory and read the copy, or pass --allow-live")
 }
 
 // LMDBOrder is the order of a named database of LMDB: its directory of namespaces is in plain order.

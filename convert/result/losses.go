@@ -28,7 +28,7 @@ type LossKind struct {
 // Sample is one example of a loss or a finding.
 type Sample struct {
 	Type   string     `json:"type,omitempty"`
-	Key    []byte     `json:"key,omitempty"`
+	Key    []byte     `json:"key,omitzero"` // nil: none
 	Detail string     `json:"detail"`
 	DB     jsonl.Text `json:"db"`
 }

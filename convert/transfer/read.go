@@ -43,7 +43,7 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	if err != nil {
 		return nil, err
 	}
-	env := format.Env{Now: x.Now, Memory: pass.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings}
+	env := format.Env{Now: x.Now, Memory: pass.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings, ExactScores: x.ExactScores}
 	return record.Merge(r, record.Gather(&renamed{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}, nil)), nil
 }
 
@@ -55,7 +55,7 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 	}
 	o := pass.Opening{Source: src, Selection: x.Selection, Hold: memory,
 		Env: format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report,
-			RedisStrings: x.RedisStrings, Wanted: x.Selection.Wanted(x.Now)}}
+			RedisStrings: x.RedisStrings, ExactScores: x.ExactScores, Wanted: x.Selection.Wanted(x.Now)}}
 	if x.Deep {
 		o.Env.Deep, o.Env.Wanted = true, nil
 	}

@@ -16,6 +16,7 @@ type Rules struct {
 	Selection     *filter.Selection
 	SameName      bool          // the target holds one name under several types
 	PlainZero     bool          // hash the score -0 as 0
+	ExactScores   bool          // both sides hold 64-bit integers as scores
 	FieldExpiry   bool          // the target holds expiries of fields
 	StreamGroups  bool          // the target holds consumer groups
 	NoBlankStream bool          // the target cannot hold a stream that never had an entry

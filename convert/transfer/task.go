@@ -56,7 +56,7 @@ type openRecord struct {
 // only counts them. After an error the shard is aborted.
 func Run(ctx context.Context, t *pass.Task, r *Rules, src format.Source, target format.Target, write bool) (*result.Result, error) {
 	x := &task{Task: t, Rules: r, target: target, losses: result.Losses{}, expiring: expiringDigests{}}
-	x.hasher = record.Hasher{PlainZero: r.PlainZero, CountOnly: r.CountOnly}
+	x.hasher = record.Hasher{PlainZero: r.PlainZero, ExactScores: r.ExactScores, CountOnly: r.CountOnly}
 	x.gauge = r.Meter.Gauge(t.Bytes)
 	x.findings.OnError = x.gauge.Error
 	x.report = x.lose

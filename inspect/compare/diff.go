@@ -145,7 +145,8 @@ func prepareDiff(ctx context.Context, o *Options) (*differ, []dbPair, error) {
 	if d.b, err = o.Map.scan(o.B); err != nil {
 		return nil, nil, err
 	}
-	d.a, d.b = alike(d.a, d.res.PlainZero), alike(d.b, d.res.PlainZero)
+	exact := a.WholeScores && b.WholeScores
+	d.a, d.b = alike(d.a, d.res.PlainZero, exact), alike(d.b, d.res.PlainZero, exact)
 	pairs, err := d.match()
 	if err != nil {
 		return nil, nil, err
@@ -160,11 +161,11 @@ func prepareDiff(ctx context.Context, o *Options) (*differ, []dbPair, error) {
 	return d, pairs, nil
 }
 
-// alike returns a scan that makes datasets of different formats comparable: strings are read in Redis's form, and -0
-// is hashed as 0 if one side is a server.
-func alike(s *inspect.Scan, plainZero bool) *inspect.Scan {
+// alike returns a scan that makes datasets of different formats comparable: strings are read in Redis's form, -0 is
+// hashed as 0 if one side is a server, and scores are compared exactly if both sides have integers.
+func alike(s *inspect.Scan, plainZero, exact bool) *inspect.Scan {
 	out := *s
-	out.PlainZero, out.RedisStrings = plainZero, true
+	out.PlainZero, out.ExactScores, out.RedisStrings = plainZero, exact, true
 	return &out
 }
 
@@ -291,8 +292,8 @@ func (d *differ) step(c int, a, b *side) error {
 		return d.single(b, a, OnlyB)
 	}
 	before := d.res.Differences
-	d.past[0] = append(d.past[0][:0], a.head.Key...)
-	d.past[1] = append(d.past[1][:0], b.head.Key...)
+	d.past[0] = record.KeepKey(d.past[0], a.head.Key)
+	d.past[1] = record.KeepKey(d.past[1], b.head.Key)
 	err := d.pair(a, b)
 	if d.res.Differences > before {
 		d.res.Differing++
@@ -319,7 +320,7 @@ func (d *differ) single(s, other *side, which Side) error {
 	h := s.head
 	s.head = nil
 	retyped := d.past[1-which] != nil && bytes.Equal(d.past[1-which], h.Key) || other.head != nil && bytes.Equal(other.head.Key, h.Key)
-	d.past[which] = append(d.past[which][:0], h.Key...)
+	d.past[which] = record.KeepKey(d.past[which], h.Key)
 	told := d.res.Differences
 	if err := d.tell(&Difference{Side: which, DB: d.db, Header: h, What: Record, Retyped: retyped}); err != nil || d.res.Differences == told {
 		return err

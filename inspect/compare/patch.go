@@ -276,7 +276,7 @@ func (d *decisions) add(x *decision, inA bool) error {
 		if err := d.settle(); err != nil {
 			return err
 		}
-		d.key, d.bare = append(d.key[:0:0], x.header.Key...), bare
+		d.key, d.bare = record.KeepKey(nil, x.header.Key), bare
 	}
 	if inA && d.kept && d.bare == record.Keyed { // a module may have several keyless records besides its values
 		return fmt.Errorf("key %s has several types in the first dataset, but a server holds one type per key: convert it with --on-conflict, and compare the result", record.Quote(d.key))

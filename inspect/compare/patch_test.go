@@ -213,3 +213,31 @@ func TestDecisions(t *testing.T) {
 		t.Error("without a directory: no error")
 	}
 }
+
+// TestEmptyKey checks that the empty key is a key like any other where its type changes: a patch that deletes the old
+// type after it has put the new one loses the key.
+func TestEmptyKey(t *testing.T) {
+	for _, types := range [][2]record.Type{{record.String, record.List}, {record.List, record.String}} {
+		of := func(key string) (out []string) {
+			a, b := fake.New(fake.Rec(types[0], key, fake.Value("x"))), server(fake.New(fake.Rec(types[1], key, fake.Value("y"))))
+			lines, _, err := patchOf(t, a, b, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			diffOf(t, a, b, func(o *Options) {
+				o.Tell = func(d *Difference) error {
+					lines = append(lines, fmt.Sprintf("%s retyped: %v", told(d), d.Retyped))
+					return nil
+				}
+			})
+			return lines
+		}
+		want := of("k")
+		for i := range want {
+			want[i] = strings.Replace(want[i], " k", " ", 1)
+		}
+		if got := of(""); !slices.Equal(got, want) || len(want) != 3 {
+			t.Errorf("%s to %s: %q, want %q", types[1], types[0], got, want)
+		}
+	}
+}

@@ -229,7 +229,7 @@ func valueText(t record.Type, e *record.Element) string {
 	case e == nil, t == record.Set:
 		return ""
 	case t == record.ZSet:
-		return "score " + string(jsonl.AppendScore(nil, e.Score))
+		return "score " + string(appendScore(nil, e))
 	case e.Kind != record.Entry:
 		return groupedText(e)
 	case e.ExpireMS != 0:
@@ -340,13 +340,21 @@ func (p *DiffPrinter) appendElement(dst []byte, d *compare.Difference) ([]byte, 
 	return append(dst, '}'), nil
 }
 
+// appendScore appends the score of a member, the exact one if it was read.
+func appendScore(dst []byte, e *record.Element) []byte {
+	if len(e.Value) > 0 {
+		return append(dst, e.Value...)
+	}
+	return jsonl.AppendScore(dst, e.Score)
+}
+
 func (p *DiffPrinter) appendValue(dst []byte, t record.Type, prefix string, e *record.Element) ([]byte, error) {
 	switch t {
 	case record.Set:
 		return dst, nil
 	case record.ZSet:
 		dst = fmt.Appendf(dst, `,"%sscore":"`, prefix)
-		return append(jsonl.AppendScore(dst, e.Score), '"'), nil
+		return append(appendScore(dst, e), '"'), nil
 	case record.Stream:
 		dst = fmt.Appendf(dst, `,"%sentry":[`, prefix)
 		for packed := e.Value; len(packed) > 0; {

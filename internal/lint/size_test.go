@@ -29,7 +29,7 @@ var limits = []limit{
 	{dir: "floyd", file: 600, code: 2500, all: 2500},
 	{dir: "ardb", file: 600, code: 2500, all: 2500},
 	{dir: "keydbflash", file: 300, code: 1050, all: 1250},
-	{dir: "ssdb", file: 350, code: 1350, all: 1600},
+	{dir: "ssdb", file: 350, code: 1350, all: 1650},
 	{dir: "parquet", file: 600, code: 1800, all: 2200},
 	{dir: "kvrocks", file: 600, code: 2500, all: 2500},
 	// The types and opcodes of five servers.

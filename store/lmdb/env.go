@@ -65,11 +65,9 @@ func Open(_ context.Context, dir string, o *store.Options) (store.Store, error) 
 // holds a shared lock on the first byte of the lock file.
 func checkLive(dir string, allow bool) error {
 	err := store.CheckLive(dir, lockFile)
-	var live *store.LiveError
-	if errors.As(err, &live) {
-		live.Instead = "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server, or read a copy that " +
-			"mdb_copy makes"
-		return live
+	if err = store.Advise(err, "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server, or read a copy that "+
+		"mdb_copy makes"); errors.As(err, new(*store.LiveError)) {
+		return err
 	}
 	if allow {
 		return nil // the lock cannot be queried: the risk that the user accepted

@@ -26,18 +26,17 @@ func (r *Reader) checkCount() {
 // inside checks the list index of row i of the last batch. Rows of a version ascend by index, so a skipped index has no
 // row.
 func (r *Reader) inside(index uint64, i int) bool {
-	if r.m.Boundless {
-		r.outside++
-		r.tallies[r.cur.data].Rows[record.Orphan]++
-		return false
-	}
-	if index <= r.m.Left || index >= r.m.Right {
-		if r.m.Reused {
-			r.tallies[r.cur.data].Rows[record.Stale]++
-			return false
+	if r.m.Boundless || index <= r.m.Left || index >= r.m.Right {
+		class := record.Orphan
+		switch {
+		case r.cur.Bound != nil:
+			r.outside++ // left to Count
+		case r.m.Reused:
+			class = record.Stale
+		default:
+			r.Damage(r.dataSpace(), FindListOutside, r.rows.PlaceAt(i), "index %d is not between %d and %d", index, r.m.Left, r.m.Right)
 		}
-		r.tallies[r.cur.data].Rows[record.Orphan]++
-		r.Damage(r.dataSpace(), FindListOutside, r.rows.PlaceAt(i), "index %d is not between %d and %d", index, r.m.Left, r.m.Right)
+		r.tallies[r.cur.data].Rows[class]++
 		return false
 	}
 	if index != r.want {

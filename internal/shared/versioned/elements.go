@@ -136,7 +136,7 @@ func (r *Reader) CheckCount(rows int64) {
 		Detail: fmt.Sprintf("count is %s, rows found: %s", record.Number(r.m.Count), record.Number(rows)), Missing: max(r.m.Count-rows, 0), None: rows == 0})
 }
 
-// Outside is the number of skipped rows of a list without bounds.
+// Outside is the number of skipped rows of a list whose bounds are rows, or missing.
 func (r *Reader) Outside() int64 { return r.outside }
 
 // TempDir is the directory of spill files.

@@ -205,6 +205,9 @@ type Encoding struct {
 	AppendScore func(dst []byte, score float64) []byte
 	// Rank maps scores to numbers that ascend as index rows do. mark distinguishes scores of equal rank.
 	Rank func(score float64) (rank uint64, mark []byte)
+	// ExactRank returns the rank of a score that the Value of a member holds, in the form of AppendScore; false if it holds
+	// none. nil: no score does.
+	ExactRank func(e *record.Element) (rank uint64, ok bool)
 	// AppendRank appends a score to the key of an index row.
 	AppendRank func(dst []byte, rank uint64, mark []byte) []byte
 	// AppendBits appends a score in Entry's form to the key of an index row; nil: as LE64.

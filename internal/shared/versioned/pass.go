@@ -253,7 +253,7 @@ func (p *Pass) orphan(i int, o *orphans, key []byte, place record.Place) {
 		p.flush(i, o)
 	}
 	if o.rows == 0 {
-		o.key, o.place = append(o.key[:0], key...), place
+		o.key, o.place = record.KeepKey(o.key, key), place
 	}
 	o.rows++
 }

@@ -181,7 +181,7 @@ func (r *Reader) refused() (bool, error) {
 // The data rows of the two meta rows are indistinguishable.
 func (r *Reader) again(raw []byte) bool {
 	same := r.twice != nil && bytes.Equal(r.twice, r.m.Key)
-	r.twice = append(r.twice[:0], r.m.Key...)
+	r.twice = record.KeepKey(r.twice, r.m.Key)
 	if same {
 		r.Malformed(FindSameKey, r.m.Key, raw, r.metas.Place(), errSameKey)
 	}

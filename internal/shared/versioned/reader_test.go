@@ -497,3 +497,22 @@ func TestRefusedRecords(t *testing.T) {
 		}
 	})
 }
+
+// TestMissingMetaRowOfEmptyKey: rows of the empty key without a meta row are found under that key, not under none.
+func TestMissingMetaRowOfEmptyKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, k kit) {
+		for _, typ := range []record.Type{record.Hash, record.Set} {
+			w := newWorld(t, k)
+			w.put(w.data(typ, "", version, nil, nil))
+			w.put(w.data(typ, "", version, []byte("f"), nil))
+			var f formattest.Findings
+			env := &format.Env{Report: f.Report, Deep: true, TempDir: w.Dir, Memory: 1 << 20}
+			if _, err := texts(formattest.RecordsOf(t, w.Open(t), "0", record.AllTypes, format.Span{}, env)); err != nil {
+				t.Fatal(err)
+			}
+			if len(f.All) != 1 || f.All[0].Kind != "orphan-rows" || f.All[0].Key == nil || len(f.All[0].Key) > 0 || !strings.HasSuffix(f.All[0].Detail, ": 2") {
+				t.Errorf("%s: %+v", typ, f.All)
+			}
+		}
+	})
+}

@@ -105,7 +105,7 @@ type Reader struct {
 	ended   bool
 
 	want       uint64 // the next expected list index
-	outside    int64  // rows of a list without bounds
+	outside    int64  // rows of a list outside of bounds that are rows
 	marks      uint64 // sum over members and scores, see mark
 	last       []byte // the last entry id of a stream
 	newer      int64  // rows of a newer version than the meta row's

@@ -51,6 +51,7 @@ func (r *Reader) ahead() error {
 func (r *Reader) unlisted() (bool, error) {
 	m := &r.m
 	var first []byte
+	found := false
 	for _, set := range r.sets {
 		if set == nil {
 			continue
@@ -59,11 +60,11 @@ func (r *Reader) unlisted() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if ok && (first == nil || bytes.Compare(key, first) < 0) {
-			first = key
+		if ok && (!found || bytes.Compare(key, first) < 0) {
+			first, found = key, true
 		}
 	}
-	if first == nil {
+	if !found {
 		return false, nil
 	}
 	if r.listed != nil {
@@ -72,7 +73,7 @@ func (r *Reader) unlisted() (bool, error) {
 			return false, nil
 		}
 	}
-	r.loose = append(r.loose[:0], first...)
+	r.loose = record.KeepKey(r.loose, first)
 	*m = Meta{Key: r.loose, Count: -1, Arena: m.Arena}
 	r.unplaced = true
 	r.h.Type = r.store.Layout.Codecs[0].Type

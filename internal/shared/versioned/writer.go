@@ -308,6 +308,12 @@ func (t *TypeWriter) writeMembers(elems []record.Element) error {
 			return fmt.Errorf("zset %s: member %s: %s", record.Quote(t.m.Key), record.Quote(e.Name), bad)
 		}
 		rank, mark := t.Rank(e.Score)
+		var exact []byte
+		if t.ExactRank != nil && len(e.Value) > 0 {
+			if r, ok := t.ExactRank(e); ok {
+				rank, exact = r, e.Value
+			}
+		}
 		if err := t.w.byScore.Add(rank, e.Name, mark); err != nil {
 			return err
 		}
@@ -321,7 +327,9 @@ func (t *TypeWriter) writeMembers(elems []record.Element) error {
 			name = t.arena[at:]
 		}
 		at := len(t.arena)
-		t.arena = t.AppendScore(t.arena, e.Score)
+		if t.arena = append(t.arena, exact...); exact == nil {
+			t.arena = t.AppendScore(t.arena, e.Score)
+		}
 		g.Rows = append(g.Rows, store.Row{Key: name, Value: t.arena[at:]})
 	}
 	t.count += uint64(len(elems))
