@@ -202,7 +202,7 @@ func TestText(t *testing.T) {
 	if _, err := New().Open(context.Background(), dir, &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "leave --text=lossy out") {
 		t.Errorf("keys were changed: %v", err)
 	}
-	if f := footer(t, "0", TextLossy); !f.Metadata().Schema[1+colKey].ConvertedType.Valid {
+	if f := footer(t, "0", TextLossy); !f.Schema[1+colKey].ConvertedType.Valid {
 		t.Error("keys are not declared as text")
 	}
 }
@@ -252,7 +252,7 @@ func footer(t *testing.T, db, text string) *columns.File {
 // TestDatabaseBytes checks that only a database whose name is UTF-8 is declared as text.
 func TestDatabaseBytes(t *testing.T) {
 	for db, text := range map[string]bool{"name": true, "\xff\x00": false} {
-		if e := footer(t, db, "").Metadata().Schema[1+colDB]; e.ConvertedType.Valid != text {
+		if e := footer(t, db, "").Schema[1+colDB]; e.ConvertedType.Valid != text {
 			t.Errorf("%q: %+v", db, e)
 		}
 	}

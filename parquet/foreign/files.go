@@ -204,10 +204,11 @@ type cells struct {
 func (c *cells) group(ctx context.Context, g int, rows int64, row func(*cells) error) error {
 	for _, r := range c.roles {
 		if leaf := c.cells[r]; leaf != nil {
-			if err := c.cols.CheckForeign(g, leaf); err != nil {
+			at, err := c.cols.Cells(g, leaf)
+			if err != nil {
 				return err
 			}
-			c.at[r] = c.cols.Cells(g, leaf)
+			c.at[r] = at
 		}
 	}
 	for range rows {
