@@ -88,7 +88,8 @@ func (a *adder) add(c *cells) error {
 			return a.odd(c, roleScore)
 		}
 		if a.value = binary.BigEndian.AppendUint64(a.value, math.Float64bits(score)); !exact {
-			a.value[0], a.value = flagRounded, c.append(a.value, roleScore)
+			a.value[0] = flagRounded
+			a.value = c.append(a.value, roleScore)
 		}
 	}
 	if t.typ != record.Set && t.typ != record.ZSet {
