@@ -301,7 +301,11 @@ func (p *part) create() (*file, error) {
 	if p.e.o.Keys != nil {
 		cols = auditColumns(cols)
 	}
-	w := columns.NewWriter(f, &columns.Options{Columns: cols, Sorted: sortedBy,
+	sorted := sortedBy
+	if p.text.mode == TextLossy { // keys that were changed may be out of order
+		sorted = nil
+	}
+	w := columns.NewWriter(f, &columns.Options{Columns: cols, Sorted: sorted,
 		Creator: p.e.o.Creator, Pairs: map[string]string{"kvferry.type": typ, "kvferry.db": p.h.DB}, Limit: p.limit,
 		Compression: p.e.o.Compression})
 	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, w: w, rows: rows{w: w, text: &p.text, audit: p.e.o.Keys != nil}}, nil

@@ -202,8 +202,90 @@ func TestText(t *testing.T) {
 	if _, err := New().Open(context.Background(), dir, &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "leave --text=lossy out") {
 		t.Errorf("keys were changed: %v", err)
 	}
-	if f := footer(t, "0", TextLossy); !f.Metadata().Schema[1+colKey].ConvertedType.Valid {
+	if f := footer(t, "0", TextLossy); !f.Schema[1+colKey].ConvertedType.Valid {
 		t.Error("keys are not declared as text")
+	}
+}
+
+// TestLossyOrder: keys whose bytes were replaced may be out of order, so the row groups claim none.
+func TestLossyOrder(t *testing.T) {
+	for text, want := range map[string]int{"": 2, TextLossy: 0} {
+		dir, _ := made(t, filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1, Text: text}, func(w *part) {
+			for _, key := range []string{"a\x80", "a\u0800", "b"} {
+				h := record.Header{DB: "0", Type: record.String, Key: []byte(key)}
+				if err := errors.Join(w.Begin(&h), w.Elements([]record.Element{{Value: []byte("v")}}), w.End()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		f, err := os.Open(filepath.Join(dir, "type=string", "part-00001.parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		st, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parquetgo.OpenFile(f, st.Size())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(file.Metadata().RowGroups[0].SortingColumns); got != want {
+			t.Errorf("--text=%s: sorted by %d columns, want %d", text, got, want)
+		}
+	}
+}
+
+// TestManyFiles writes several files in each of more than 10 parts, which end in the reverse order: files are numbered in key
+// order, so that every key is found, and one hash without an order makes its own file alone one without.
+func TestManyFiles(t *testing.T) {
+	const parts, each = 12, 3
+	dir := filepath.Join(t.TempDir(), "out")
+	e, err := Create(dir, ExportOptions{Now: fixtures.Clock, Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.full = 0 // a record a file
+	var writers []record.Writer
+	for n := range parts {
+		w, err := e.Part(n, record.Of(record.Hash))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writers = append(writers, w)
+		for i := range each {
+			p, key := w.(*part), []byte(fmt.Sprintf("k%02d-%d", n, i))
+			h := record.Header{DB: "0", Type: record.Hash, Key: key, ByName: n != 5 || i != 1}
+			if err := errors.Join(p.Begin(&h), p.Elements([]record.Element{{Name: []byte("b"), Value: key}, {Name: []byte("a"), Value: key}}), p.End()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	slices.Reverse(writers)
+	for _, w := range writers {
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Finish(0); err != nil {
+		t.Fatal(err)
+	}
+	src := formattest.Open(t, New(), dir, &format.OpenOptions{}).(*source)
+	if n := len(src.m.files); n != parts*each {
+		t.Fatalf("%d files", n)
+	}
+	env := &format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger)}
+	for i := range src.m.files {
+		key, line := fmt.Sprintf("k%02d-%d", i/each, i%each), &src.m.files[i]
+		if want := partName("hash", i+1); line.File != want || string(line.Groups[0].First) != key || line.ByName != (key != "k05-1") {
+			t.Errorf("file %d is %s from %s, by name: %v", i, line.File, line.Groups[0].First, line.ByName)
+		}
+		r := formattest.RecordsOf(t, src, "0", record.AllTypes, format.KeySpan([]byte(key)), env)
+		if h, err := r.Next(); err != nil || string(h.Key) != key || h.ByName != (key != "k05-1") {
+			t.Errorf("%s: %v, %v", key, h, err)
+		}
+		r.Close()
 	}
 }
 
@@ -252,7 +334,7 @@ func footer(t *testing.T, db, text string) *columns.File {
 // TestDatabaseBytes checks that only a database whose name is UTF-8 is declared as text.
 func TestDatabaseBytes(t *testing.T) {
 	for db, text := range map[string]bool{"name": true, "\xff\x00": false} {
-		if e := footer(t, db, "").Metadata().Schema[1+colDB]; e.ConvertedType.Valid != text {
+		if e := footer(t, db, "").Schema[1+colDB]; e.ConvertedType.Valid != text {
 			t.Errorf("%q: %+v", db, e)
 		}
 	}

@@ -42,7 +42,7 @@ type reader struct {
 
 	h      record.Header
 	key    []byte
-	keyID  int32 // in the row group's dictionary; -1: none
+	keyID  int64 // in the row group's dictionary; -1: none
 	rows   int64 // of the record
 	elems  int64
 	tally  record.Tally
@@ -95,15 +95,18 @@ func (r *reader) openGroup(g int) error {
 		r.cols[i] = &r.own[i]
 	}
 	for i, c := range r.cols {
-		null, err := r.file.CheckColumn(g, i)
-		if err == nil && c == nil && !null {
+		if c != nil {
+			if err := c.Open(r.file, g, i); err != nil {
+				return err
+			}
+			continue
+		}
+		null, err := r.file.AllNull(g, i)
+		if err == nil && !null {
 			err = record.Unknown(record.NoOffset, "column "+columnNames[i], "values of type "+r.t.typ.String())
 		}
 		if err != nil {
 			return err
-		}
-		if c != nil {
-			c.Open(r.file, g, i)
 		}
 	}
 	if err := r.skipTo(g); err != nil {
@@ -121,7 +124,9 @@ func (r *reader) skipTo(g int) error {
 		return nil
 	}
 	keys := &r.keys
-	keys.Open(r.file, g, colKey)
+	if err := keys.Open(r.file, g, colKey); err != nil {
+		return err
+	}
 	defer keys.Close()
 	row := int64(0)
 	for {
@@ -133,7 +138,7 @@ func (r *reader) skipTo(g int) error {
 			return err
 		}
 		i, ok := keys.Next()
-		if !ok || bytes.Compare(keys.Bytes(i), r.span.Lo) >= 0 {
+		if !ok || bytes.Compare(keys.Value(i), r.span.Lo) >= 0 {
 			break
 		}
 		row++
@@ -202,7 +207,7 @@ func (r *reader) bytes(col int) []byte {
 	if r.vals[col] < 0 {
 		return nil
 	}
-	return r.cols[col].Bytes(r.vals[col])
+	return r.cols[col].Value(r.vals[col])
 }
 
 func (r *reader) num(col int) int64 {
@@ -223,14 +228,14 @@ func (r *reader) sameRecord() bool {
 		}
 	}
 	id, ok := r.cols[colKey].ID(r.vals[colKey])
-	if ok && id == r.keyID {
+	if ok && int64(id) == r.keyID {
 		return true
 	}
 	if !bytes.Equal(r.bytes(colKey), r.key) {
 		return false
 	}
 	if r.keyID = -1; ok {
-		r.keyID = id
+		r.keyID = int64(id)
 	}
 	return true
 }
@@ -270,7 +275,7 @@ func (r *reader) begin(key []byte) error {
 	r.key = append(r.key[:0], key...)
 	r.keyID = -1
 	if id, ok := r.cols[colKey].ID(r.vals[colKey]); ok {
-		r.keyID = id
+		r.keyID = int64(id)
 	}
 	r.h = record.Header{DB: r.t.db, Type: r.t.typ, Key: r.key, Len: -1, ByName: r.line.ByName, ExpireMS: r.num(colExpire)}
 	r.h.Expired = r.h.ExpireMS != 0 && r.h.ExpireMS < r.env.Now.UnixMilli()

@@ -72,7 +72,7 @@ var findingKinds = []FindingKind{
 	{"row-order", Warning, "files", "The rows of an LMDB file are not in the order of Ardb's comparator, a bug of the stock server; kvferry sorted them."},
 	{FindRefusedRead, Warning, "files", "A read failed and succeeded when repeated: the disk or its connection is failing. Nothing is missing."},
 	{"unlisted-file", Error, "files", "The directory of a Parquet dataset has a file that its manifest does not list; kvferry does not read it."},
-	{"null-value", Error, "rows", "A row of a Parquet file of another program has a null where a record needs a key, field, value, member or score; kvferry does not read the row."},
+	{"null-value", Error, "rows", "A row of a Parquet file of another program has a null where a record needs a key, field, value, member or score, or in the column that is mapped to index; kvferry does not read the row."},
 	{"conflicting-rows", Error, "rows", "Rows of Parquet files of other programs repeat a key, field, member or index with another value, or rows of a key differ in their expiry; kvferry reads the first. Rows that repeat another in full count as its index."},
 	{"incomplete-dump", Warning, "files", "The dump that wrote a Parquet dataset reported errors (exit code 3): the data they concern is not in it."},
 	{FindBeside, Note, "files", "A directory that the server keeps beside its data, such as a backup, a checkpoint or a log for replicas, holds a store; kvferry does not read it. It is a dataset of its own."},
@@ -170,7 +170,7 @@ var findingKinds = []FindingKind{
 	{"zset-score-mismatch", Error, "zsets", "A member's two rows have different scores."},
 	{"zset-bad-score", Error, "zsets", "A score is not a number or beyond what the engine accepts."},
 	{"zset-twin", Error, "zsets", "A member of an Ardb sorted set has a score row without a sort row, or the reverse."},
-	{LossScorePrecision, Warning, "zsets", "A score of SSDB is an integer beyond 2^53 that a float64 does not hold; kvferry reads the nearest one. A conversion to another format has a loss of the same name for each; `verify` only counts them, as a note for each sorted set, since SSDB holds them."},
+	{LossScorePrecision, Warning, "zsets", "A score of SSDB, or of a Parquet file of another program, has digits that a float64 does not hold, such as an integer beyond 2^53; kvferry reads the nearest one. A conversion, but from SSDB to SSDB, has a loss of the same name for each; `verify` of SSDB only counts them, as a note for each sorted set, since SSDB holds them."},
 	{"score-nan", Warning, "zsets", "A score is not a number."},
 }
 

@@ -49,7 +49,7 @@ var lossInfos = []LossInfo{
 	{Kind: LossKeyTooLong, Text: "The key of a collection is longer than the target allows; the collection is left out."},
 	{Kind: LossEmptyKey, Text: "A collection has the empty key; it is left out."},
 	{Kind: LossScoreRange, Types: Of(ZSet), Text: "A score is outside the range of the target; the member is left out."},
-	{Kind: LossScorePrecision, Types: Of(ZSet), Text: "A score is rounded. SSDB's scores are 64-bit integers: read from SSDB, those beyond 2^53 become the nearest float64; written to it, fractions are cut off, as its ZADD does."},
+	{Kind: LossScorePrecision, Types: Of(ZSet), Text: "A score is rounded. SSDB's scores are 64-bit integers: read from SSDB, those beyond 2^53 become the nearest float64, and so do integers and decimals of other programs' Parquet files; written to SSDB, fractions are cut off, as its ZADD does."},
 	{Kind: LossScoreNaN, Types: Of(ZSet), Text: "A score is not a number, which no engine accepts; the member is left out."},
 	{Kind: LossTooManyElements, Text: "A collection has more elements than the target can count; it is left out."},
 	{Kind: LossExpiryMS, Text: "An expiry in milliseconds is rounded up to the next second; nothing expires early. One before 1970, which `--expired keep` converts, becomes the first moment of 1970 where the target has no number for it (a note)."},

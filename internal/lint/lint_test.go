@@ -28,7 +28,8 @@ var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "ssdb",
 // rules are tried from the top; the first whose layer fits counts.
 var rules = slices.Concat(redisRules, []rule{
 	{"parquet/packed", []string{"record"}, "packed integers have no columns"},
-	{"parquet/columns", []string{"parquet/packed", "record"}, "the columns of a file do not ask what its rows mean"},
+	{"parquet/scalar", []string{"internal/text/jsonl", "record"}, "the text of a value depends on its type alone"},
+	{"parquet/columns", []string{"parquet/packed", "parquet/scalar", "record"}, "the columns of a file do not ask what its rows mean"},
 }, formatRules(), []rule{
 	{"record", nil, "everything imports record"},
 	{"store", []string{"record", "internal/sys/disk"}, "storage knows nothing of formats"},

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+
 	"kvferry/record"
 )
 
@@ -27,4 +29,14 @@ func corrupt(off int64, field string, err error) error {
 		return err
 	}
 	return &record.CorruptError{Off: off, Field: field, Err: err}
+}
+
+// unmarshal decodes the structure at the beginning of b, and returns its length. The library allocates by counts; checkStruct
+// compares them with the bytes first.
+func unmarshal(b []byte, to any) (int, error) {
+	n, err := checkStruct(b)
+	if err == nil {
+		err = guard(func() error { return thrift.Unmarshal(new(thrift.CompactProtocol), b[:n], to) })
+	}
+	return n, err
 }

@@ -18,45 +18,70 @@ const (
 	magic     = "PAR1"
 	tailBytes = 8 // the length of the footer, and the magic
 	maxFooter = 1 << 30
-	// maxColumns and maxNested bound a schema, whose paths the library builds as a whole.
-	maxColumns = 1 << 16
-	maxNested  = 64
+	// signatureBytes follow a footer that is not encrypted, but columns are.
+	signatureBytes = 28
 )
 
 // File is an open file.
 type File struct {
-	*parquet.File
-	r    io.ReaderAt
-	size int64
+	footer
+	root   *node
+	leaves []*node
+	r      io.ReaderAt
+	end    int64 // of the pages
+}
+
+// footer is what kvferry needs of a file's metadata. Other parts are passed over: writers leave some out, and add some.
+type footer struct {
+	Schema    thrift.Slice[format.SchemaElement] `thrift:"2"`
+	NumRows   int64                              `thrift:"3"`
+	RowGroups thrift.Slice[rowGroup]             `thrift:"4"`
+	Signed    *present                           `thrift:"8"` // some columns are encrypted
+}
+
+type rowGroup struct {
+	Columns thrift.Slice[chunk] `thrift:"1"`
+	NumRows int64               `thrift:"3"`
+}
+
+// chunk is a column in a row group.
+type chunk struct {
+	FilePath  string   `thrift:"1"`
+	Meta      meta     `thrift:"3"`
+	Index     int64    `thrift:"4"` // the offset index
+	IndexSize int32    `thrift:"5"`
+	Crypto    *present `thrift:"8"`
+	Encrypted []byte   `thrift:"9"`
+}
+
+// present stands for a structure whose fields do not matter.
+type present struct{}
+
+type meta struct {
+	Type       format.Type             `thrift:"1"`
+	Codec      format.CompressionCodec `thrift:"4"`
+	Values     int64                   `thrift:"5"` // and nulls
+	Size       int64                   `thrift:"7"` // of the pages
+	Data       int64                   `thrift:"9"` // the first page with values
+	Dictionary int64                   `thrift:"11"`
 }
 
 // Open reads the footer of a file, and compares its numbers with the size of the file.
 func Open(r io.ReaderAt, size int64) (*File, error) {
-	footer, at, err := readFooter(r, size)
+	b, at, err := readFooter(r, size)
 	if err != nil {
 		return nil, err
 	}
-	n, err := checkStruct(footer)
-	if err == nil && n < len(footer) {
+	f := &File{r: r, end: at}
+	n, err := unmarshal(b, &f.footer)
+	if err == nil && n < len(b) && (f.Signed == nil || len(b) != n+signatureBytes) {
 		err = record.ErrTrailing
 	}
 	if err != nil {
 		return nil, corrupt(at+int64(n), "footer", err)
 	}
-	f := &File{r: r, size: size}
-	err = guard(func() (err error) {
-		var m format.FileMetaData
-		if err = thrift.Unmarshal(new(thrift.CompactProtocol), footer, &m); err == nil {
-			err = checkSchema(m.Schema)
-		}
-		if err != nil {
-			return err
-		}
-		f.File, err = parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(headBytes))
-		return err
-	})
-	if err == nil {
-		err = f.check(at)
+	if f.root, f.leaves, err = schemaNodes(f.Schema); err == nil {
+		err = f.check()
 	}
 	if err != nil {
 		return nil, corrupt(at, "footer", err)
@@ -88,63 +113,35 @@ func readFooter(r io.ReaderAt, size int64) (footer []byte, at int64, err error) 
 	return footer, at, readAt(r, footer, at)
 }
 
-// checkSchema bounds the number of columns and the depth of their nesting.
-func checkSchema(schema []format.SchemaElement) error {
-	if len(schema) > maxColumns {
-		return fmt.Errorf("%s columns", record.Number(len(schema)))
-	}
-	var left []int32 // children of the groups that are open
-	for i := range schema {
-		if n := schema[i].NumChildren; n.Valid && n.V > 0 {
-			if left = append(left, n.V); len(left) > maxNested {
-				return fmt.Errorf("columns nested more than %d deep", maxNested)
-			}
-			continue
-		}
-		for len(left) > 0 {
-			last := &left[len(left)-1]
-			if *last--; *last > 0 {
-				break
-			}
-			left = left[:len(left)-1]
-		}
-	}
-	return nil
-}
-
-// check compares the places of columns with the end of the rows.
-func (f *File) check(end int64) error {
-	inside := func(off, size int64) bool { return off >= 0 && size >= 0 && off <= end && size <= end-off }
-	m := f.Metadata()
-	leaves := len(f.Schema().Columns())
-	rows := m.NumRows
-	for i := range m.RowGroups {
-		g := &m.RowGroups[i]
+// check compares the places of columns with the end of the pages.
+func (f *File) check() error {
+	inside := func(off, size int64) bool { return off >= 0 && size >= 0 && off <= f.end && size <= f.end-off }
+	rows := f.NumRows
+	for i := range f.RowGroups {
+		g := &f.RowGroups[i]
 		rows -= g.NumRows
-		if g.NumRows < 0 || len(g.Columns) != leaves {
-			return fmt.Errorf("row group %d has %s rows of %s columns, want %s", i, record.Number(g.NumRows), record.Number(len(g.Columns)), record.Number(leaves))
+		if g.NumRows < 0 || len(g.Columns) != len(f.leaves) {
+			return fmt.Errorf("row group %d has %s rows of %s columns, want %s", i, record.Number(g.NumRows), record.Number(len(g.Columns)), record.Number(len(f.leaves)))
 		}
 		for j := range g.Columns {
 			c := &g.Columns[j]
-			first := firstPage(&c.MetaData)
-			if c.FilePath != "" || !inside(first, c.MetaData.TotalCompressedSize) || !inside(c.OffsetIndexOffset, int64(c.OffsetIndexLength)) ||
-				c.MetaData.DataPageOffset < first || c.MetaData.DataPageOffset > first+c.MetaData.TotalCompressedSize || c.MetaData.NumValues < 0 {
+			if c.Meta.Values != 0 && (!inside(c.first(), c.Meta.Size) || !inside(c.Index, int64(c.IndexSize)) || c.Meta.Values < 0) {
 				return fmt.Errorf("column %s of row group %d is not within the file", record.Number(j), i)
 			}
 		}
 	}
-	if rows != 0 {
-		return fmt.Errorf("%s rows, %s in row groups", record.Number(m.NumRows), record.Number(m.NumRows-rows))
+	if rows != 0 && f.NumRows != 0 { // some writers leave it 0
+		return fmt.Errorf("%s rows, %s in row groups", record.Number(f.NumRows), record.Number(f.NumRows-rows))
 	}
 	return nil
 }
 
-// firstPage returns the offset of a column's pages, of which the dictionary is the first.
-func firstPage(m *format.ColumnMetaData) int64 {
-	if m.DictionaryPageOffset != 0 {
-		return m.DictionaryPageOffset
+// first returns the offset of a column's pages, of which the dictionary is the first.
+func (c *chunk) first() int64 {
+	if d := c.Meta.Dictionary; d > 0 && d < c.Meta.Data {
+		return d
 	}
-	return m.DataPageOffset
+	return c.Meta.Data
 }
 
 // CheckSum reads a section of the file and compares its checksum.
@@ -167,13 +164,12 @@ func (f *File) CheckSum(s Section) error { return CheckSum(f.r, s) }
 
 // Groups returns where row groups end, and their rows. Row groups follow each other without gaps.
 func (f *File) Groups() (out []Section) {
-	m := f.Metadata()
-	for i := range m.RowGroups {
-		g := &m.RowGroups[i]
+	for i := range f.RowGroups {
+		g := &f.RowGroups[i]
 		s := Section{Rows: g.NumRows}
 		for j := range g.Columns {
-			c := &g.Columns[j].MetaData
-			s.End = max(s.End, firstPage(c)+c.TotalCompressedSize)
+			c := &g.Columns[j]
+			s.End = max(s.End, c.first()+c.Meta.Size)
 		}
 		out = append(out, s)
 	}
@@ -182,16 +178,14 @@ func (f *File) Groups() (out []Section) {
 
 // Have checks that the file has exactly these columns.
 func (f *File) Have(want []Column) error {
-	m := f.Metadata()
-	if len(m.Schema) != len(want)+1 {
-		return record.Unknown(record.NoOffset, "footer", fmt.Sprintf("%s columns", record.Number(len(m.Schema)-1)))
+	if len(f.Schema) != len(want)+1 {
+		return record.Unknown(record.NoOffset, "footer", fmt.Sprintf("%s columns", record.Number(len(f.Schema)-1)))
 	}
-	for i := range want {
-		e, w := &m.Schema[i+1], &want[i]
-		optional := e.RepetitionType.Valid && e.RepetitionType.V == format.Optional
-		required := e.RepetitionType.Valid && e.RepetitionType.V == format.Required
-		if e.Name != w.Name || optional != w.Optional || required == w.Optional || !e.Type.Valid || parquet.Kind(e.Type.V) != w.Kind.Physical() {
-			return record.Unknown(record.NoOffset, "footer", fmt.Sprintf("column %q of %s", e.Name, e.Type.V))
+	for i, n := range f.root.children {
+		w := &want[i]
+		required := n.RepetitionType.Valid && n.RepetitionType.V == format.Required
+		if n.Name != w.Name || n.group || n.optional() != w.Optional || required == w.Optional || parquet.Kind(n.Type.V) != w.Kind.Physical() {
+			return record.Unknown(record.NoOffset, "footer", fmt.Sprintf("column %q of %s", n.Name, n.Type.V))
 		}
 	}
 	return nil

@@ -1,147 +1,332 @@
 package columns
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/bits"
 
-	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"kvferry/parquet/packed"
 	"kvferry/record"
+)
+
+const (
+	// maxPageValues bounds the values of a page: a run of equal ones takes few bytes. Writers end a page of nulls with
+	// its row group.
+	maxPageValues = 1 << 22
+	// plainDictionary is what old writers call both the values of a dictionary and their numbers in pages.
+	plainDictionary format.Encoding = 2
+	// dictionaryHead is the most that the header of a dictionary takes, which Impala 1.2 and parquet-mr before 1.2.9 leave
+	// out of the size of a column.
+	dictionaryHead = 100
 )
 
 // Reader reads the values of a column in a row group, page by page.
 type Reader struct {
-	f      *File
-	leaf   int
-	chunk  *parquet.FileColumnChunk
-	pages  *parquet.FilePages
-	page   parquet.Page
-	column *format.ColumnChunk
-	left   int64 // rows after the page
+	f       *File
+	leaf    *node
+	c       *chunk
+	bounded bool  // pages of zeros have a limit
+	at, end int64 // of the next page, and of the column
+	left    int64 // values and nulls after the page
 
-	levels []byte // of the page's rows, 1: there is a value; nil: all have one
-	rows   int
-	at     int // next row
-	value  int // next value
+	head, packed, raw []byte // of the page; reused
 
-	data    []byte // byte strings, of the page or the dictionary
-	offsets []uint32
-	nums    []int64
-	floats  []float64
-	ids     []int32 // in the dictionary; nil: values are in the page
+	dict   *packed.Values
+	values packed.Values // in the page
+	ids    []uint32      // in the dictionary, instead
+	inDict bool
+	room   struct {
+		defs, reps []byte
+		from, ids  []uint32
+	}
+
+	defs, reps []byte // levels; nil: no value is null, none is repeated
+	rows       int    // values and nulls
+	next       int
+	value      int // number of the next value
 }
 
-// Open moves the reader to a column in a row group of a file, which CheckColumn has found sound.
-func (r *Reader) Open(f *File, group, leaf int) {
+// Open moves the reader to a column in a row group of a file.
+func (r *Reader) Open(f *File, group, leaf int) error {
 	r.Close()
-	g := &f.Metadata().RowGroups[group]
-	*r = Reader{f: f, leaf: leaf, column: &g.Columns[leaf], left: g.NumRows}
-	r.chunk = f.RowGroups()[group].ColumnChunks()[leaf].(*parquet.FileColumnChunk)
+	g := &f.RowGroups[group]
+	c := &g.Columns[leaf]
+	*r = Reader{f: f, leaf: f.leaves[leaf], c: c, left: c.Meta.Values, at: c.first(), head: r.head, packed: r.packed, raw: r.raw, room: r.room}
+	r.end = r.at + c.Meta.Size
+	var err error
+	switch {
+	case c.FilePath != "":
+		err = record.Unknown(int(r.at), "column "+r.leaf.path, fmt.Sprintf("a column in the file %q", c.FilePath))
+	case c.Meta.Type != r.leaf.Type.V:
+		err = fmt.Errorf("pages of %s, want %s", c.Meta.Type, r.leaf.Type.V)
+	case r.leaf.rep == 0 && c.Meta.Values != g.NumRows, c.Meta.Values < g.NumRows:
+		err = fmt.Errorf("%s values in %s rows", record.Number(c.Meta.Values), record.Number(g.NumRows))
+	}
+	if err != nil {
+		return corrupt(r.at, "column "+r.leaf.path, err)
+	}
+	return nil
 }
 
-// Close gives the buffers back.
+// Close forgets the page.
 func (r *Reader) Close() {
-	if r.page != nil {
-		parquet.Release(r.page)
-		r.page = nil
-	}
-	if r.pages != nil {
-		_ = r.pages.Close()
-		r.pages = nil
-	}
+	r.rows, r.next, r.left, r.dict, r.values, r.inDict = 0, 0, 0, nil, packed.Values{}, false
 }
 
 // Rows returns the rows of the current page that are not read.
-func (r *Reader) Rows() int { return r.rows - r.at }
+func (r *Reader) Rows() int { return r.rows - r.next }
 
 // More moves to the next page if all rows of the current one were read. It returns io.EOF after the last.
 func (r *Reader) More() error {
-	for r.at == r.rows {
+	for r.next == r.rows {
 		if r.left == 0 {
 			return io.EOF
 		}
-		if err := r.next(); err != nil {
-			return corrupt(firstPage(&r.column.MetaData), "column "+r.f.name(r.leaf), err)
+		off := r.at
+		if err := r.page(); err != nil {
+			return corrupt(off, "page of "+r.leaf.path, err)
 		}
 	}
 	return nil
 }
 
-// next reads a page. Values of the previous page become invalid.
-func (r *Reader) next() error {
-	if r.page != nil {
-		parquet.Release(r.page)
-		r.page = nil
+// page reads the next page. Values of the previous one become invalid.
+func (r *Reader) page() error {
+	if r.at >= r.end {
+		return fmt.Errorf("%s rows are missing: %w", record.Number(r.left), record.ErrShort)
 	}
-	return guard(func() (err error) {
-		if r.pages == nil {
-			r.pages = r.chunk.PagesFrom(r.f.r)
+	h, n, err := r.header()
+	if err != nil {
+		return err
+	}
+	off := r.at + n
+	r.at = off + int64(h.CompressedPageSize)
+	r.rows, r.next, r.value = 0, 0, 0
+	v1, v2, d := &h.DataPageHeader, &h.DataPageHeaderV2, &h.DictionaryPageHeader
+	data := h.Type == format.DataPage && v1.Valid || h.Type == format.DataPageV2 && v2.Valid
+	if !data && (h.Type != format.DictionaryPage || !d.Valid) {
+		if h.Type == format.IndexPage {
+			return nil
 		}
-		if r.page, err = r.pages.ReadPage(); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%s rows are missing: %w", record.Number(r.left), record.ErrShort)
-			}
+		return record.Unknown(record.NoOffset, "page", h.Type.String())
+	}
+	b, err := r.load(off, &h)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !data:
+		return r.dictionary(b, &h)
+	case h.Type == format.DataPage:
+		return r.dataV1(b, &h)
+	}
+	return r.dataV2(b, &h)
+}
+
+// dictionary keeps the values that pages refer to.
+func (r *Reader) dictionary(b []byte, h *format.PageHeader) error {
+	d := &h.DictionaryPageHeader.V
+	if v, raw := d.NumValues, h.UncompressedPageSize; v < 0 || v > raw {
+		return fmt.Errorf("%s values in a dictionary of %s bytes", record.Number(v), record.Number(raw))
+	}
+	if d.Encoding != format.Plain && d.Encoding != plainDictionary {
+		return record.Unknown(record.NoOffset, "encoding", d.Encoding.String())
+	}
+	b, err := r.unpack(b, int64(h.UncompressedPageSize), h)
+	if err != nil {
+		return err
+	}
+	v, err := r.decode(b, int(d.NumValues), format.Plain, nil)
+	r.dict = &v
+	return err
+}
+
+// dataV1 reads a page whose levels are compressed with its values.
+func (r *Reader) dataV1(b []byte, h *format.PageHeader) error {
+	d := &h.DataPageHeader.V
+	if err := r.count(d.NumValues); err != nil {
+		return err
+	}
+	b, err := r.unpack(b, int64(h.UncompressedPageSize), h)
+	if err != nil {
+		return err
+	}
+	var reps, defs []byte
+	for _, l := range []struct {
+		level int
+		e     format.Encoding
+		b     *[]byte
+	}{{r.leaf.rep, d.RepetitionLevelEncoding, &reps}, {r.leaf.def, d.DefinitionLevelEncoding, &defs}} {
+		if l.level == 0 {
+			continue
+		}
+		if l.e != format.RLE {
+			return record.Unknown(record.NoOffset, "levels", l.e.String())
+		}
+		if *l.b, b, err = packed.Sized(b); err != nil {
 			return err
 		}
-		return r.open()
-	})
+	}
+	return r.open(reps, defs, b, d.NumValues, d.Encoding)
 }
 
-// open takes the values of the page.
-func (r *Reader) open() error {
-	p := r.page
-	rows, nulls := p.NumRows(), p.NumNulls()
-	if rows > r.left || p.NumValues() != rows || len(p.RepetitionLevels()) > 0 {
-		return fmt.Errorf("a page of %s values and %s rows, %s are left", record.Number(p.NumValues()), record.Number(rows), record.Number(r.left))
+// dataV2 reads a page whose levels come before its values.
+func (r *Reader) dataV2(b []byte, h *format.PageHeader) error {
+	d := &h.DataPageHeaderV2.V
+	if err := r.count(d.NumValues); err != nil {
+		return err
 	}
-	if r.levels = p.DefinitionLevels(); nulls == 0 {
-		r.levels = nil
+	reps, defs := int64(d.RepetitionLevelsByteLength), int64(d.DefinitionLevelsByteLength)
+	levels := reps + defs
+	if reps < 0 || defs < 0 || levels > int64(min(len(b), int(h.UncompressedPageSize))) {
+		return fmt.Errorf("levels of %s and %s bytes", record.Number(reps), record.Number(defs))
 	}
-	r.rows, r.at, r.value = int(rows), 0, 0
-	r.left -= rows
-	v := p.Data()
-	if r.ids = nil; p.Dictionary() != nil {
-		r.ids = v.Int32()
-		v = p.Dictionary().Page().Data()
-	}
-	n := int(rows - nulls) // values
-	have := 0
-	switch p.Type().Kind() {
-	case parquet.ByteArray:
-		r.data, r.offsets = v.ByteArray()
-		have = len(r.offsets) - 1
-	case parquet.Int64:
-		r.nums = v.Int64()
-		have = len(r.nums)
-	case parquet.Double:
-		r.floats = v.Double()
-		have = len(r.floats)
-	default:
-		return record.Unknown(record.NoOffset, "column "+r.f.name(r.leaf), p.Type().String())
-	}
-	if r.ids == nil {
-		if have < n {
-			return fmt.Errorf("%s values in %s rows", record.Number(have), record.Number(n))
+	values := b[levels:]
+	if len(values) > 0 {
+		var err error
+		if values, err = r.unpack(values, int64(h.UncompressedPageSize)-levels, h); err != nil {
+			return err
 		}
-		return nil
 	}
-	if len(r.ids) < n {
-		return fmt.Errorf("%s values in %s rows", record.Number(len(r.ids)), record.Number(n))
+	if err := r.open(b[:reps], b[reps:levels], values, d.NumValues, d.Encoding); err != nil {
+		return err
+	}
+	if nulls := r.rows - r.count0(); r.leaf.rep == 0 && nulls != int(d.NumNulls) {
+		return fmt.Errorf("%s nulls, want %s", record.Number(nulls), record.Number(d.NumNulls))
+	}
+	return nil
+}
+
+// count subtracts the values of a page from the values left.
+func (r *Reader) count(n int32) error {
+	if int64(n) < 0 || int64(n) > min(r.left, maxPageValues) {
+		return fmt.Errorf("%s values, %s are left", record.Number(n), record.Number(r.left))
+	}
+	r.left -= int64(n)
+	return nil
+}
+
+// count0 returns the values of the page that are not null.
+func (r *Reader) count0() int {
+	if r.inDict {
+		return len(r.ids)
+	}
+	return r.values.Len()
+}
+
+// open decodes the levels and values of a page.
+func (r *Reader) open(reps, defs, b []byte, rows int32, e format.Encoding) (err error) {
+	n := int(rows)
+	if r.reps, err = levels(&r.room.reps, reps, r.leaf.rep, n); err != nil {
+		return err
+	}
+	if r.defs, err = levels(&r.room.defs, defs, r.leaf.def, n); err != nil {
+		return err
+	}
+	values := n
+	if r.defs != nil {
+		for _, level := range r.defs {
+			if int(level) < r.leaf.def {
+				values--
+			}
+		}
+		if values == n {
+			r.defs = nil
+		}
+	}
+	r.values, r.ids, r.inDict = packed.Values{}, r.ids[:0], e == format.RLEDictionary || e == plainDictionary
+	switch {
+	case values == 0:
+	case r.inDict:
+		err = r.refer(b, values)
+	default:
+		if r.values, err = r.decode(b, values, e, r.room.from); err == nil && cap(r.values.From) < maxGroupRows {
+			r.room.from = r.values.From
+		}
+	}
+	if err == nil {
+		r.rows = n
+	}
+	return err
+}
+
+// levels decodes n levels of at most a number; nil if all are 0.
+func levels(room *[]byte, b []byte, most, n int) (out []byte, err error) {
+	if most == 0 {
+		return nil, nil
+	}
+	*room, err = packed.Runs((*room)[:0], b, bits.Len(uint(most)), n)
+	for _, level := range *room {
+		if err == nil && int(level) > most {
+			err = fmt.Errorf("level %d of %d", level, most)
+		}
+	}
+	return *room, err
+}
+
+// refer decodes the numbers of values in the dictionary.
+func (r *Reader) refer(b []byte, n int) (err error) {
+	if r.dict == nil {
+		return errors.New("no dictionary")
+	}
+	if len(b) == 0 {
+		return record.ErrShort
+	}
+	if r.ids, err = packed.Runs(r.ids[:0], b[1:], int(b[0]), n); err != nil {
+		return err
 	}
 	for _, id := range r.ids {
-		if id < 0 || int(id) >= have {
-			return fmt.Errorf("value %d of a dictionary of %d", id, have)
+		if uint64(id) >= uint64(r.dict.Len()) {
+			return fmt.Errorf("value %d of a dictionary of %d", id, r.dict.Len())
 		}
 	}
 	return nil
+}
+
+// sizes has the types whose values have one size.
+var sizes = map[format.Type]int{format.Int32: 4, format.Float: 4, format.Int64: 8, format.Double: 8, format.Int96: 12}
+
+// decode decodes n values.
+func (r *Reader) decode(b []byte, n int, e format.Encoding, room []uint32) (packed.Values, error) {
+	kind := r.leaf.Type.V
+	size := sizes[kind]
+	if kind == format.FixedLenByteArray {
+		if size = int(r.leaf.TypeLength.V); size <= 0 {
+			return packed.Values{}, fmt.Errorf("values of %s bytes", record.Number(size))
+		}
+	}
+	integer := kind == format.Int32 || kind == format.Int64
+	switch {
+	case e == format.Plain && kind == format.Boolean:
+		return packed.Bits(b, n)
+	case e == format.Plain && kind == format.ByteArray:
+		return packed.Strings(b, n, room)
+	case e == format.Plain:
+		return packed.Fixed(b, n, size)
+	case e == format.RLE && kind == format.Boolean:
+		return packed.BoolRuns(b, n)
+	case e == format.ByteStreamSplit && size > 0 && kind != format.Int96:
+		return packed.Split(b, n, size)
+	case e == format.DeltaBinaryPacked && integer:
+		return packed.Differences(b, n, size)
+	case e == format.DeltaLengthByteArray && kind == format.ByteArray:
+		return packed.Lengths(b, n)
+	case e == format.DeltaByteArray && (kind == format.ByteArray || kind == format.FixedLenByteArray):
+		return packed.Unfold(b, n, max(maxPage, maxRatio*int64(len(b))), size)
+	}
+	return packed.Values{}, record.Unknown(record.NoOffset, "encoding", e.String()+" of "+kind.String())
 }
 
 // Next moves to the next row of the page and returns the number of its value; false if it is null.
 func (r *Reader) Next() (int, bool) {
-	null := r.levels != nil && r.levels[r.at] == 0
-	r.at++
+	null := r.defs != nil && int(r.defs[r.next]) < r.leaf.def
+	r.next++
 	if null {
 		return 0, false
 	}
@@ -149,76 +334,90 @@ func (r *Reader) Next() (int, bool) {
 	return r.value - 1, true
 }
 
-// Bytes returns a value. It is valid until the next page is read.
-func (r *Reader) Bytes(i int) []byte {
-	if r.ids != nil {
-		i = int(r.ids[i])
+// Value returns a value: text and bytes as they are, numbers with the lowest byte first. It is valid until the next page.
+func (r *Reader) Value(i int) []byte {
+	if r.inDict {
+		return r.dict.At(int(r.ids[i]))
 	}
-	from, to := r.offsets[i], r.offsets[i+1]
-	return r.data[from:to:to]
+	return r.values.At(i)
 }
 
-// Int returns an integer.
-func (r *Reader) Int(i int) int64 {
-	if r.ids != nil {
-		i = int(r.ids[i])
-	}
-	return r.nums[i]
-}
-
-// Float returns a number.
-func (r *Reader) Float(i int) float64 {
-	if r.ids != nil {
-		i = int(r.ids[i])
-	}
-	return r.floats[i]
-}
+// Int returns an integer of 8 bytes, Float a number.
+func (r *Reader) Int(i int) int64     { return int64(binary.LittleEndian.Uint64(r.Value(i))) }
+func (r *Reader) Float(i int) float64 { return math.Float64frombits(uint64(r.Int(i))) }
 
 // ID returns the index of a value in the dictionary of the row group; false if it is not there.
-func (r *Reader) ID(i int) (int32, bool) {
-	if r.ids != nil {
+func (r *Reader) ID(i int) (uint32, bool) {
+	if r.inDict {
 		return r.ids[i], true
 	}
 	return 0, false
 }
 
-// index makes the library read the offset index.
-func (r *Reader) index() error {
-	c := r.column
-	if c.OffsetIndexOffset == 0 {
-		return nil
-	}
-	b := make([]byte, c.OffsetIndexLength)
-	if err := readAt(r.f.r, b, c.OffsetIndexOffset); err != nil {
-		return err
-	}
-	if _, err := checkStruct(b); err != nil {
-		return err
-	}
-	index, err := r.chunk.OffsetIndexFrom(r.f.r)
-	if err != nil {
-		return err
-	}
-	starts, err := r.f.starts(&c.MetaData)
-	for i := 0; err == nil && i < index.NumPages(); i++ {
-		if !starts[index.Offset(i)] {
-			err = fmt.Errorf("no page begins at %d", index.Offset(i))
+// AllNull reports whether no row has a value.
+func (f *File) AllNull(group, leaf int) (bool, error) {
+	var r Reader
+	err := r.Open(f, group, leaf)
+	for ; err == nil; r.next = r.rows {
+		if err = r.More(); err == nil && r.count0() > 0 {
+			return false, nil
 		}
 	}
-	return err
+	if err == io.EOF {
+		err = nil
+	}
+	return err == nil, err
 }
 
-// SeekRow moves a reader that was just opened to a row of the row group. It uses the offset index, if any.
+// SeekRow moves a new reader to a row of the row group. It uses the offset index, if any.
 func (r *Reader) SeekRow(row int64) error {
-	return guard(func() error {
-		if err := r.index(); err != nil {
+	first, err := r.seekPage(row)
+	if err != nil {
+		return corrupt(r.c.Index, "offset index of "+r.leaf.path, err)
+	}
+	for row -= first; row > 0; {
+		if err := r.More(); err != nil {
 			return err
 		}
-		r.pages = r.chunk.PagesFrom(r.f.r)
-		r.left -= row
-		if r.left == 0 {
-			return nil
+		for ; row > 0 && r.next < r.rows; row-- {
+			r.Next()
 		}
-		return r.pages.SeekToRow(row)
-	})
+	}
+	return nil
+}
+
+// seekPage moves to the page with a row and returns the first row of it.
+func (r *Reader) seekPage(row int64) (int64, error) {
+	if r.c.IndexSize == 0 {
+		return 0, nil
+	}
+	b := make([]byte, r.c.IndexSize)
+	if err := readAt(r.f.r, b, r.c.Index); err != nil {
+		return 0, err
+	}
+	var index struct {
+		Pages thrift.Slice[format.PageLocation] `thrift:"1"`
+	}
+	if _, err := unmarshal(b, &index); err != nil {
+		return 0, err
+	}
+	if r.at < r.c.Meta.Data { // the dictionary
+		if err := r.page(); err != nil {
+			return 0, err
+		}
+	}
+	var page format.PageLocation
+	for _, p := range index.Pages {
+		if p.FirstRowIndex <= row {
+			page = p
+		}
+	}
+	if page.FirstRowIndex == 0 {
+		return 0, nil
+	}
+	if page.Offset < r.at || page.Offset >= r.end || page.FirstRowIndex > r.left {
+		return 0, fmt.Errorf("no page begins at %d", page.Offset)
+	}
+	r.at, r.left = page.Offset, r.left-page.FirstRowIndex
+	return page.FirstRowIndex, nil
 }

@@ -107,7 +107,11 @@ func (f *file) named(err error) error {
 func (f *file) find(r role, name string) error {
 	leaf, err := f.cols.Leaf(name)
 	if errors.Is(err, columns.ErrNoColumn) {
-		if f.fixed[r] = partition(f.rel, name); f.fixed[r] != nil && (r == roleDB || r == roleType || r == roleKey) {
+		x, twice := partition(f.rel, name)
+		if twice != nil {
+			return twice
+		}
+		if f.fixed[r] = x; x != nil && (r == roleDB || r == roleType || r == roleKey) {
 			return nil
 		}
 	}
@@ -142,17 +146,22 @@ func want(name string, r role, wrong string) error {
 	return fmt.Errorf("column %q: %s must be %s: write it as one", name, roleNames[r], wrong)
 }
 
-// partition returns the value of a column that is a directory, as in country=de/part-1.parquet.
-func partition(rel, name string) *fixed {
+// partition returns the value of a column that is a directory, as in country=de/part-1.parquet; nil if there is none.
+func partition(rel, name string) (found *fixed, err error) {
 	for _, part := range strings.Split(path.Dir(rel), "/") {
-		if have, value, ok := strings.Cut(part, "="); ok && have == name {
-			if text, err := url.PathUnescape(value); err == nil {
-				value = text
-			}
-			return &fixed{text: value, null: value == nullPartition}
+		have, value, ok := strings.Cut(part, "=")
+		switch {
+		case !ok || have != name:
+			continue
+		case found != nil:
+			return nil, fmt.Errorf("two directories have the name %q: rename one", name+"=")
 		}
+		if text, err := url.PathUnescape(value); err == nil {
+			value = text
+		}
+		found = &fixed{text: value, null: value == nullPartition}
 	}
-	return nil
+	return found, nil
 }
 
 // each calls row for every row of all files, with the cells of some roles. With salvage it leaves out row
@@ -204,10 +213,11 @@ type cells struct {
 func (c *cells) group(ctx context.Context, g int, rows int64, row func(*cells) error) error {
 	for _, r := range c.roles {
 		if leaf := c.cells[r]; leaf != nil {
-			if err := c.cols.CheckForeign(g, leaf); err != nil {
+			at, err := c.cols.Cells(g, leaf)
+			if err != nil {
 				return err
 			}
-			c.at[r] = c.cols.Cells(g, leaf)
+			c.at[r] = at
 		}
 	}
 	for range rows {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"kvferry/format"
 	"kvferry/internal/sys/extsort"
@@ -37,12 +39,13 @@ type reader struct {
 	places *record.Places
 	tally  record.Tally
 
-	row   row
-	ready bool // row was moved to and not yet used
-	last  row  // used last; copies
-	used  int64
-	odd   int64 // rows of the record that contradict others
-	what  string
+	row     row
+	ready   bool // row was moved to and not yet used
+	rounded bool // its score
+	last    row  // used last; copies
+	used    int64
+	odd     int64 // rows of the record that contradict others
+	what    string
 }
 
 // row is a sorted row.
@@ -85,12 +88,13 @@ func (r *reader) next() error {
 		}
 		if value[0] != flagOdd {
 			r.ready = true
+			r.rounded = value[0] == flagRounded
 			return r.row.decode(r.t.typ, key, value[1:])
 		}
 		r.tally.Rows[record.Malformed]++
 		r.count(1)
 		name, _ := extsort.CutEscaped(nil, key[r.base:])
-		r.report(FindNull, name, string(value[1:])+"; kvferry does not read the row")
+		r.report(FindNull, record.Error, name, string(value[1:])+"; kvferry does not read the row")
 	}
 	return nil
 }
@@ -124,9 +128,9 @@ func (r *reader) count(rows int64) {
 	r.tally.Visible += rows
 }
 
-func (r *reader) report(kind string, key []byte, detail string) {
+func (r *reader) report(kind string, severity record.Severity, key []byte, detail string) {
 	if r.env.Report != nil {
-		r.env.Report(record.Finding{Kind: kind, Severity: record.Error, DB: r.t.db, Type: r.t.typ, Key: bytes.Clone(key), Keyspace: r.t.typ.String(),
+		r.env.Report(record.Finding{Kind: kind, Severity: severity, DB: r.t.db, Type: r.t.typ, Key: bytes.Clone(key), Keyspace: r.t.typ.String(),
 			Place: record.Place{Off: record.NoOffset, Level: -1}, Detail: detail})
 	}
 }
@@ -238,6 +242,10 @@ func (r *reader) element(e *record.Element) {
 		e.ExpireMS = r.row.field
 	case record.ZSet:
 		e.Score, e.Value = r.row.score, nil
+		if r.rounded {
+			r.report(record.LossScorePrecision, record.Warning, r.key, fmt.Sprintf("member %s has score %s, read as %s",
+				record.Quote(e.Name), r.row.value, strconv.FormatFloat(e.Score, 'f', -1, 64)))
+		}
 	case record.Set:
 		e.Value = nil
 	default:
@@ -271,7 +279,7 @@ func (r *reader) End(rec *record.Record) error {
 		r.what = what + " has another value in " + record.Count(r.odd, "more row")
 	}
 	if r.what != "" {
-		r.report(FindConflict, r.key, r.what+"; kvferry reads the first")
+		r.report(FindConflict, record.Error, r.key, r.what+"; kvferry reads the first")
 	}
 	r.count(r.used)
 	rec.Rows = record.Rows{Of: r.places, Elems: r.used}

@@ -25,10 +25,12 @@ import (
 //	| flags (1B) | expiry (varint) | expiry of the field (varint) or score (8B) | value |
 //	+------------+-----------------+-------------------------------------------+-------+
 //
-// A row with a null where there must be a value has the flag odd, and after it the text of its finding.
+// A row with a null where there must be a value has the flag odd, and after it the text of its finding. One whose score was
+// rounded has the flag rounded, and its digits as the value.
 const (
-	flagSound = 0
-	flagOdd   = 1
+	flagSound   = 0
+	flagOdd     = 1
+	flagRounded = 2
 )
 
 // table is all rows of a type in a database.
@@ -71,18 +73,24 @@ func (a *adder) add(c *cells) error {
 		a.key = c.append(a.key, roleField)
 		a.value = binary.AppendVarint(a.value, c.millis(roleFieldExpire))
 	case record.List:
-		if !c.null(roleIndex) {
+		switch {
+		case c.null(roleIndex) && a.s.m.has(roleIndex):
+			return a.odd(c, roleIndex)
+		case !c.null(roleIndex):
 			a.key = binary.BigEndian.AppendUint64(a.key, uint64(c.at[roleIndex].Int())^1<<63)
 		}
 	case record.Set, record.ZSet:
 		a.key = c.append(a.key, roleMember)
 	}
 	if t.typ == record.ZSet {
-		score, err := c.at[roleScore].Number()
+		score, exact, err := c.at[roleScore].Number()
 		if err != nil {
 			return a.odd(c, roleScore)
 		}
-		a.value = binary.BigEndian.AppendUint64(a.value, math.Float64bits(score))
+		if a.value = binary.BigEndian.AppendUint64(a.value, math.Float64bits(score)); !exact {
+			a.value[0] = flagRounded
+			a.value = c.append(a.value, roleScore)
+		}
 	}
 	if t.typ != record.Set && t.typ != record.ZSet {
 		a.value = c.append(a.value, roleValue)
@@ -161,7 +169,7 @@ func (s *source) damage(e *format.Env, f *file, group int, err error) error {
 	}
 	what := "the file is not read"
 	if group >= 0 {
-		what = fmt.Sprintf("rows of row group %d are missing", group)
+		what = fmt.Sprintf("rows of row group %d are missing from there on", group)
 	}
 	found := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: f.name, Off: c.Off, Level: -1},
 		Detail: c.Reason() + "; " + what}

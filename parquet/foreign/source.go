@@ -176,10 +176,10 @@ func (f *file) sample(n int) (keys [][]byte, err error) {
 		return nil, nil
 	}
 	g := n % len(groups)
-	if f.cols.CheckForeign(g, leaf) != nil {
+	c, err := f.cols.Cells(g, leaf)
+	if err != nil {
 		return nil, nil
 	}
-	c := f.cols.Cells(g, leaf)
 	defer c.Close()
 	every := max(1, groups[g].Rows/sampledKeys)
 	for i := range groups[g].Rows {

@@ -1,5 +1,5 @@
-// Package packed checks and decodes packed integers in the pages of Parquet files: runs, differences, and the lengths of
-// values without common prefixes. It compares each count with the rest of the bytes, or with a limit.
+// Package packed decodes the values in pages of Parquet files: every encoding of the format but dictionaries, which
+// refer to values by packed numbers. It compares each count with the rest of the bytes, or with a limit.
 package packed
 
 import (
@@ -11,109 +11,85 @@ import (
 
 const (
 	maxBlock = 1 << 22 // values of a block of differences
-	maxPacks = 1 << 20 // packs of a run
+	maxPacks = 1 << 32 // of a run; fewer than a multiplication could overflow with
+	// filler is the most values that may follow the last one in a run: DuckDB fills it up to 256.
+	filler = 255
 )
 
-// CheckDifferences checks the number of values of packed differences: after the sizes of a block and of its parts.
-func CheckDifferences(b []byte, values int64) error {
-	var u uint64
-	for range 3 {
-		n := 0
-		if u, n = binary.Uvarint(b); n <= 0 {
-			return record.ErrShort
-		}
-		b = b[n:]
-	}
-	if u > uint64(values) {
-		return fmt.Errorf("%s differences of %s values", record.Number(u), record.Number(values))
-	}
-	return nil
-}
-
-// CheckRuns checks that runs of values with so many bits have at most so many values. A run is one value with
-// a count, or packs of 8 values.
-func CheckRuns(b []byte, width, left int64) error {
+// Runs decodes n values of so many bits (RLE), and appends them to dst.
+//
+//	+----------------------------+----------------------------------------------+
+//	| count<<1 (uvarint)         | one value, in whole bytes, that many times   |
+//	| packs<<1 | 1 (uvarint)     | 8 values for each pack, in the lowest bits   |
+//	|                            | first                                        |
+//	+----------------------------+----------------------------------------------+
+func Runs[T uint8 | uint32](dst []T, b []byte, width, n int) ([]T, error) {
 	if width > 32 {
-		return fmt.Errorf("values of %s bits", record.Number(width))
+		return dst, fmt.Errorf("values of %s bits", record.Number(width))
 	}
-	for len(b) > 0 {
-		head, n := binary.Uvarint(b)
-		if n <= 0 {
-			return record.ErrShort
+	for end := len(dst) + n; len(dst) < end; {
+		left := end - len(dst)
+		if width == 0 { // writers leave the bytes out
+			return append(dst, make([]T, left)...), nil
 		}
-		b = b[n:]
+		head, w := binary.Uvarint(b)
+		if w <= 0 {
+			return dst, record.ErrShort
+		}
+		b = b[w:]
 		count, size := head>>1, (width+7)/8
-		if head&1 == 1 && count <= maxPacks {
-			count, size = count*8, int64(count)*width
+		packs := head&1 == 1
+		if packs {
+			count = min(count, maxPacks)
+			count, size = count*8, int(count)*width
 		}
-		if count > uint64(left) {
-			return fmt.Errorf("a run of %s values, %s are left", record.Number(count), record.Number(left))
+		if count > uint64(left+filler) {
+			return dst, fmt.Errorf("a run of %s values, %s are left", record.Number(count), record.Number(left))
 		}
-		if left -= int64(count); size > int64(len(b)) {
-			return record.ErrShort
+		if packs {
+			// Writers may leave out the end of the last pack.
+			if count = min(count, uint64(left)); size > len(b) && (int(count)*width+7)/8 <= len(b) {
+				size = len(b)
+			}
+		}
+		if size > len(b) {
+			return dst, record.ErrShort
+		}
+		var value uint64
+		if !packs {
+			value = bitsAt(b[:size], 0, 8*size)
+		}
+		for i := range min(int(count), left) {
+			if packs {
+				value = bitsAt(b, i*width, width)
+			}
+			dst = append(dst, T(value))
 		}
 		b = b[size:]
 	}
-	return nil
+	return dst, nil
 }
 
-// Unfold decodes values without the prefixes that they share with the value before (DELTA_BYTE_ARRAY), and encodes them
-// as plain ones of at most limit bytes. The library would unfold a few bytes to any size.
-//
-//	+-----------------------------+----------------------------+----------+
-//	| lengths of prefixes, packed | lengths of the rest of the | the rest |
-//	|                             | values, packed             |          |
-//	+-----------------------------+----------------------------+----------+
-//
-// size is that of each value; 0: their lengths vary, and Unfold puts the length before each.
-func Unfold(b []byte, n, limit, size int64) (out []byte, err error) {
-	same, b, err := ints(b, n)
+// BoolRuns returns n booleans in runs, after their length in 4 bytes.
+func BoolRuns(b []byte, n int) (Values, error) {
+	runs, _, err := Sized(b)
 	if err != nil {
-		return nil, err
+		return Values{}, err
 	}
-	lengths, b, err := ints(b, n)
-	if err != nil {
-		return nil, err
-	}
-	if len(same) != len(lengths) {
-		return nil, fmt.Errorf("%s beginnings of %s values", record.Number(len(same)), record.Number(len(lengths)))
-	}
-	var last []byte
-	for i, old := range same {
-		length := lengths[i]
-		if old < 0 || old > int64(len(last)) || length < 0 || length > int64(len(b)) {
-			return nil, record.ErrShort
-		}
-		if int64(len(out))+old+length > limit {
-			return nil, fmt.Errorf("more than %s bytes of values", record.Number(limit))
-		}
-		if size == 0 {
-			out = binary.LittleEndian.AppendUint32(out, uint32(old+length))
-		} else if old+length != size {
-			return nil, fmt.Errorf("a value of %s bytes, want %s", record.Number(old+length), record.Number(size))
-		}
-		at := len(out)
-		out = append(append(out, last[:old]...), b[:length]...)
-		last, b = out[at:], b[length:]
-	}
-	return out, nil
+	out, err := Runs(make([]uint8, 0, n), runs, 1, n)
+	return Values{Data: out, n: n, size: 1}, err
 }
 
-// Differences decodes at most n packed differences (DELTA_BINARY_PACKED) as plain integers of 4 bytes. DuckDB packs those of
-// unsigned integers in up to 33 bits, of which the library would make other values.
-func Differences(b []byte, n int64) ([]byte, error) {
-	values, _, err := ints(b, n)
-	if err != nil {
-		return nil, err
+// Sized cuts off a part that begins with its length in 4 bytes.
+func Sized(b []byte) (part, rest []byte, err error) {
+	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+		return nil, nil, record.ErrShort
 	}
-	out := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		out = binary.LittleEndian.AppendUint32(out, uint32(v))
-	}
-	return out, nil
+	n := 4 + int(binary.LittleEndian.Uint32(b))
+	return b[4:n], b[n:], nil
 }
 
-// ints decodes at most n packed differences (DELTA_BINARY_PACKED), and returns the rest of b.
+// ints decodes n packed differences (DELTA_BINARY_PACKED), and returns the rest of b.
 //
 //	+----------------------+-----------------------+----------------+---------------+--------+
 //	| block size (uvarint) | parts of it (uvarint) | values         | first value   | blocks |
@@ -122,29 +98,33 @@ func Differences(b []byte, n int64) ([]byte, error) {
 //
 // A block begins with the least of its differences (varint) and the width of each part in bits (1B). The differences
 // follow without the least one, the first in the lowest bits. Parts without values are missing.
-func ints(b []byte, n int64) (out []int64, rest []byte, err error) {
-	if err := CheckDifferences(b, n); err != nil {
-		return nil, nil, err
-	}
+func ints(b []byte, n int) (out []int64, rest []byte, err error) {
 	var head [3]uint64
 	for i := range head {
 		var w int
-		head[i], w = binary.Uvarint(b)
+		if head[i], w = binary.Uvarint(b); w <= 0 {
+			return nil, nil, record.ErrShort
+		}
 		b = b[w:]
 	}
-	size, parts, count := head[0], head[1], int(head[2])
-	if parts == 0 || parts > uint64(len(b)) || size%(8*parts) != 0 || size > maxBlock {
-		return nil, nil, fmt.Errorf("blocks of %s in %s parts", record.Number(size), record.Number(parts))
+	size, parts, count := head[0], head[1], head[2]
+	if count != uint64(n) {
+		return nil, nil, fmt.Errorf("%s differences of %s values", record.Number(count), record.Number(n))
 	}
 	value, w := binary.Varint(b)
-	if w <= 0 {
+	if w <= 0 && n == 0 {
+		return nil, b, nil // some writers leave it out
+	} else if w <= 0 {
 		return nil, nil, record.ErrShort
 	}
 	b = b[w:]
-	if count > 0 {
-		out = append(out, value)
+	if n > 0 {
+		out = append(make([]int64, 0, n), value)
 	}
-	for len(out) < count {
+	if n > 1 && (parts == 0 || size > maxBlock || size%(8*parts) != 0) {
+		return nil, nil, fmt.Errorf("blocks of %s in %s parts", record.Number(size), record.Number(parts))
+	}
+	for len(out) < n {
 		least, w := binary.Varint(b)
 		if w <= 0 || uint64(len(b)-w) < parts {
 			return nil, nil, record.ErrShort
@@ -152,15 +132,19 @@ func ints(b []byte, n int64) (out []int64, rest []byte, err error) {
 		widths := b[w:][:parts]
 		b = b[w+int(parts):]
 		for _, width := range widths {
-			if len(out) == count {
+			if len(out) == n {
 				break
 			}
 			each := int(size / parts)
 			bytes := each / 8 * int(width)
+			have := min(each, n-len(out))
+			if bytes > len(b) && (have*int(width)+7)/8 <= len(b) {
+				bytes = len(b) // some writers leave out the end of the last part
+			}
 			if width > 64 || bytes > len(b) {
 				return nil, nil, record.ErrShort
 			}
-			for i := 0; i < each && len(out) < count; i++ {
+			for i := range have {
 				value += least + int64(bitsAt(b, i*int(width), int(width)))
 				out = append(out, value)
 			}
