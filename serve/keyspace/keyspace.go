@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"kvferry/format"
 	"kvferry/inspect"
@@ -28,6 +29,9 @@ type Keyspace struct {
 	// it before the first use.
 	Rename bool
 
+	// Salvage serves what can be read of damaged values. The source was opened so. Set it before the first use.
+	Salvage bool
+
 	scan  atomic.Pointer[inspect.Scan]
 	dbs   []command.Database
 	spans []format.Span   // that hold the selected keys; nil: all
@@ -38,6 +42,9 @@ type Keyspace struct {
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	counts map[string]*count
+
+	patience time.Duration // of Exact
+
 	past   *inspect.Scan // with a salvaging source, for lists of keys; nil: not opened yet
 	opened []format.Source
 	sorts  sync.Mutex // held while the tables are sorted
@@ -51,7 +58,7 @@ func New(ctx context.Context, scan *inspect.Scan, sorted store.Copied) (*Keyspac
 	if err != nil {
 		return nil, err
 	}
-	k := &Keyspace{spans: scan.Selected().Spans(), counts: map[string]*count{}}
+	k := &Keyspace{spans: scan.Selected().Spans(), counts: map[string]*count{}, patience: countWait}
 	k.scan.Store(scan)
 	k.ctx, k.stop = context.WithCancel(ctx)
 	k.dbs = numbered(names, scan.Source.Format().Limits())
@@ -136,7 +143,7 @@ func (k *Keyspace) sort() error {
 	if k.sorted {
 		return nil
 	}
-	scan, err := k.reopen(inspect.Opening{Resort: true})
+	scan, err := k.reopen(inspect.Opening{Salvage: k.Salvage, Resort: true})
 	if err != nil {
 		return err
 	}

@@ -33,8 +33,9 @@ const serveHelp = `Serve a dataset to Redis clients, read-only: redis-cli, Redis
 server. No byte of the dataset changes, and writing commands are refused.
 
 Databases are those of the dataset; SELECT takes their numbers, or the names of namespaces. Keys count as
-expired at the time of the start, or --now: the time does not move. If a name exists under several types,
-clients see the first type in dump order, and with --on-conflict rename the others as name:type.
+expired at the time of the start, or --now; the remaining time of others counts from the current time, or
+--now. If a name exists under several types, clients see the first type in dump order, and with
+--on-conflict rename the others as name:type.
 
 kvferry seeks keys in databases of Pika, Ardb, Kvrocks and SSDB. The keys of an RDB file are first sorted
 in --temp-dir; append-only files are replayed there.
@@ -82,6 +83,8 @@ func (a *App) serve() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runServe(cmd, &f, args[0]) },
 	}
 	f.read.source.Register(cmd, readMemory, systemTemp)
+	f.read.salvages = true
+	cmd.Flags().BoolVar(&f.read.salvage, "salvage", false, "serve what can be read of values with damaged or missing rows, and list the damage")
 	f.read.choice.Register(cmd)
 	f.read.progress.Register(cmd)
 	f.read.workers = 1
@@ -130,13 +133,14 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
+	d.options.Options.OpenDamaged = true
 	sorting := sortingSteps(show, d)
 	err = d.open(cmd.Context(), func(found record.Finding) {
 		notes.report(found)
 		shared.Report(found)
 	})
 	if err != nil {
-		return err
+		return f.read.hint(err)
 	}
 	defer func() { err = errors.Join(err, d.Opened.Source.Close()) }()
 	if nodes != nil {
@@ -147,7 +151,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
-	keys.Reopen, keys.Rename = d.again, f.replicas.conflict.rename
+	keys.Reopen, keys.Rename, keys.Salvage = d.again, f.replicas.conflict.rename, f.read.salvage
 	defer func() { err = errors.Join(err, keys.Close()) }()
 	log := f.logger(cmd.ErrOrStderr())
 	ctx, done := context.WithCancel(cmd.Context())
@@ -164,6 +168,9 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		if err := single(keys); err != nil {
 			return err
 		}
+	}
+	if f.read.source.now.IsZero() {
+		server.Clock = a.Now
 	}
 	s := serve.New(server, more...)
 	s.Log = log
