@@ -67,6 +67,7 @@ type replay struct {
 	file    string // its name in the log, for findings
 	last    bool   // the last of the files
 	queue   *queue
+	header  rdb.Header // of the newest RDB part
 	refused tally
 	near    tally
 }
