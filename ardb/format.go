@@ -82,6 +82,7 @@ func (f ardbFormat) Limits() format.Limits {
 			"stream entries have up to 127 fields; no consumer groups",
 		},
 		Losses: lossInfos,
+		Start:  []string{"Set `data-dir` in ardb.conf to `{path}`, in which the directory has the name of the server's engine."},
 		Beside: []string{"backup", "repl"},
 	}
 	if f.server == serverOld {

@@ -86,8 +86,8 @@ func (f blackwidowFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:          types,
 		NoStreamExpiry: true, NoBlankStream: true,
-		Losses:      losses,
-		Beside:      dataset.PikaBeside,
+		Losses: losses,
+		Beside: dataset.PikaBeside, Start: []string{dataset.PikaStart},
 		Seconds:     true,
 		MaxExpireMS: seconds.Last * 1000,
 		EmptyKey:    true,

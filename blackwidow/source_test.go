@@ -478,7 +478,7 @@ func TestDetect(t *testing.T) {
 func TestLimits(t *testing.T) {
 	const rest = " EmptyKey NoStreamExpiry NoBlankStream MaxScore=+Inf MaxElements=2147483647 Unbounded=list SameName Numbered MaxDBs=8 Layouts"
 	formattest.Limits(t, blackwidow.New(), "Types=string,hash,list,set,zset Seconds MaxExpireMS=2147483647000"+rest+" rocksdb:rw Beside=[bgsave dbsync dump log]")
-	formattest.Limits(t, pika35(), "Types=string,hash,list,set,zset,stream Seconds MaxExpireMS=2147483647000"+rest+" Layout=2 rocksdb:rw Beside=[bgsave dbsync dump log]")
+	formattest.Limits(t, pika35(), "Types=string,hash,list,set,zset,stream Seconds MaxExpireMS=2147483647000"+rest+" Layout=db rocksdb:rw Beside=[bgsave dbsync dump log]")
 }
 
 // TestWALDir: WAL directories are named after the stores.

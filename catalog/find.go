@@ -50,9 +50,9 @@ type Found struct {
 
 // Source parses the location of a source.
 func (c *Catalog) Source(given string) (*Place, error) {
-	loc, err := ParseLocation(given)
+	loc, err := c.parse(given)
 	if err != nil {
-		return nil, format.Usagef("%w", err)
+		return nil, err
 	}
 	named, err := c.named(&loc)
 	if err != nil {

@@ -3,11 +3,13 @@ package catalog
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
 	"kvferry/internal/text/suggest"
 	"kvferry/redis/live"
@@ -61,6 +63,9 @@ func (c *Catalog) Format(name string) (format.Format, error) {
 	if s := serverOf(name, servers); s != nil {
 		return nil, format.Usagef("unknown format or server %q: write %s:, which is %s", name, s.Name, s.Detail)
 	}
+	if meant := c.nameMeant(name); meant != "" {
+		return nil, format.Usagef("unknown format or server %q: %s (if it is a path, write ./%s:…)", name, meant, name)
+	}
 	return nil, format.Usagef("%s (if it is a path, write ./%s:…)", suggest.Unknown("format or server", name, names), name)
 }
 
@@ -113,6 +118,60 @@ func (c *Catalog) Driver(name string) (*Driver, error) {
 		names = append(names, c.Drivers[i].Name)
 	}
 	return nil, format.Usagef("%s", suggest.Unknown("store", name, names))
+}
+
+// Like returns the flags of a conversion and the location of its target that keep all that the dataset has: the server's
+// rows, the kind of store, and the shape. The target's path is that of the dataset with a suffix. written is the layout
+// that the target has without a flag; LayoutAuto if that is unknown.
+func (f *Found) Like(shape format.Shape, written format.Layout, suffix string) (flags []string, location string) {
+	of := f.Format
+	if served, ok := of.(format.Served); ok && served.Server() == "" && shape.Server != "" {
+		of = served.For(shape.Server)
+	}
+	limits := of.Limits()
+	location = format.LocationName(of)
+	if own, err := writable(of, ""); err == nil && own != f.Driver.Name {
+		if _, err := writable(of, f.Driver.Name); err == nil {
+			location += "+" + f.Driver.Name
+		}
+	}
+	if limits.Cluster && shape.Cluster {
+		flags = append(flags, "--cluster")
+	}
+	if limits.Layouts && shape.Layout != format.LayoutAuto && shape.Layout != cmp.Or(limits.Layout, written) {
+		flags = append(flags, "--layout", shape.Layout.String())
+	}
+	if limits.Instances > 0 && shape.Instances > 0 {
+		flags = flagUnless(flags, "instances", shape.Instances, limits.Instances)
+		flags = flagUnless(flags, "slots", shape.Slots, limits.Slots)
+	}
+	if shape.RDBVersion != "" {
+		flags = append(flags, "--rdb-version", shape.RDBVersion)
+	}
+	return flags, location + ":" + f.beside(suffix)
+}
+
+// flagUnless adds a flag unless its value is the default.
+func flagUnless(flags []string, name string, value, usual int) []string {
+	if value == usual {
+		return flags
+	}
+	return append(flags, "--"+name, strconv.Itoa(value))
+}
+
+// beside returns the path of a dataset with a suffix: beside it, or in the working directory if it is not on disk.
+func (f *Found) beside(suffix string) string {
+	path := f.Location.Path
+	if disk.IsMounted(path) { // no target
+		path, _, _ = strings.Cut(disk.Address(path), "?")
+		return "./" + filepath.Base(path) + suffix
+	}
+	if base := filepath.Base(path); base == "." || base == ".." {
+		if abs, err := filepath.Abs(path); err == nil {
+			path = abs
+		}
+	}
+	return strings.TrimRight(path, "/") + suffix
 }
 
 // PrefixOf returns the part of a location before the path, or "" if it names no format of this build.

@@ -13,9 +13,9 @@ import (
 // Target parses the location of a target. The location must name the format and may name the store. For a server it
 // consists of format and address.
 func (c *Catalog) Target(given string) (convert.Output, error) {
-	loc, err := ParseLocation(given)
+	loc, err := c.parse(given)
 	if err != nil {
-		return convert.Output{}, format.Usagef("%w", err)
+		return convert.Output{}, err
 	}
 	given = object.Shown(given)
 	if loc.Format == "" {

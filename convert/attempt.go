@@ -133,6 +133,9 @@ func (r *run) continues(was *work.Identity) (*work.Identity, error) {
 // setRules sets the rules that all tasks share.
 func (a *attempt) setRules() {
 	limits := a.o.Target.Format.Limits()
+	if a.losesSlots() {
+		a.refuse(record.LossCluster)
+	}
 	a.rules = &transfer.Rules{
 		Now:           a.o.Now,
 		Selection:     a.o.Selection,

@@ -40,6 +40,6 @@ func (a *attempt) check(ctx context.Context, live bool) (err error) {
 		return err
 	}
 	a.rep = rep
-	_, err = a.prove(ctx, a.back, &t.Fingerprint)
+	_, err = a.prove(ctx, a.back, &t.Fingerprint, t.Findings.List())
 	return err
 }

@@ -110,7 +110,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	}
 	e.of.meter.Doing("compares the copy with the source")
 	began = time.Now()
-	_, err = e.attempt.prove(ctx, back, &t.Fingerprint)
+	_, err = e.attempt.prove(ctx, back, &t.Fingerprint, t.Findings.List())
 	e.prove = time.Since(began)
 	return err
 }

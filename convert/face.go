@@ -33,6 +33,9 @@ type (
 	PublishedError = work.PublishedError
 )
 
+// LossOf returns the kind of loss that a finding means, or "".
+func LossOf(kind, severity string) string { return result.LossOf(kind, severity) }
+
 // ReportPath returns the path of the report of a conversion to target.
 func ReportPath(target string) string { return work.ReportPath(target) }
 

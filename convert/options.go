@@ -45,8 +45,8 @@ type Options struct {
 	// MaxBitmap applies when the target is read back, see format.OpenOptions; the source was opened with the
 	// same value.
 	MaxBitmap int64
-	// Cluster writes rows for a node of a cluster.
-	Cluster bool
+	// Cluster writes rows for a node of a cluster. If the source is one, so is the target, unless NoCluster or SST is set.
+	Cluster, NoCluster bool
 	// SST also writes tables that a running server can load.
 	SST bool
 	// Instances and Slots control how a target spreads keys over several stores; 0 means the default of
@@ -246,7 +246,7 @@ func optionTexts(o *Options) map[string]string {
 	m := map[string]string{
 		"source":        o.Source.Format.Name() + "+" + o.Source.Store,
 		"target":        format.LocationName(o.Target.Format) + "+" + o.Target.Store,
-		"layout":        layoutName(o.Layout),
+		"layout":        o.Layout.String(),
 		"version-epoch": fmt.Sprint(o.Version),
 		"expired":       expiredName(o.Selection.KeepExpired),
 	}
@@ -258,6 +258,9 @@ func optionTexts(o *Options) map[string]string {
 	}
 	if o.Cluster {
 		m["cluster"] = "yes"
+	}
+	if o.NoCluster {
+		m["cluster"] = "no"
 	}
 	if o.SST {
 		m["sst"] = "yes"
@@ -295,16 +298,6 @@ func expiredName(keep bool) string {
 		return "keep"
 	}
 	return "drop"
-}
-
-func layoutName(l format.Layout) string {
-	switch l {
-	case format.LayoutFlat:
-		return "flat"
-	case format.LayoutDB:
-		return "db"
-	}
-	return "auto"
 }
 
 // Progress is the state of a running conversion.

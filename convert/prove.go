@@ -63,8 +63,9 @@ func (m *Mismatch) difference() string {
 }
 
 // prove reads the target back, but for what other processes have read, and compares it with the fingerprint of the
-// written records. It returns the number of parts that others have read.
-func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint) (others int, err error) {
+// written records. Errors that the source has, too, are a loss that was allowed, and no faults of the target. It returns
+// the number of parts that others have read.
+func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint, source []result.FindingKind) (others int, err error) {
 	all, tasks, err := a.proofs(plan.ProofTasks(back, a.id.Plan))
 	if err != nil {
 		return 0, err
@@ -80,7 +81,12 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	if err == nil {
 		err = got.Ledger.Check()
 	}
-	err = compare(want, &got.Fingerprint, a.o.seconds(), got.Findings.List(), err)
+	faults := slices.DeleteFunc(got.Findings.List(), func(f result.FindingKind) bool {
+		return slices.ContainsFunc(source, func(s result.FindingKind) bool {
+			return s.Kind == f.Kind && s.Severity == f.Severity && s.Count >= f.Count
+		})
+	})
+	err = compare(want, &got.Fingerprint, a.o.seconds(), faults, err)
 	if wrong := (*ProofError)(nil); errors.As(err, &wrong) {
 		wrong.Loaded = a.o.onServer()
 	}
@@ -171,7 +177,7 @@ func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Tota
 			return p, err
 		}
 	}
-	others, err := a.prove(ctx, back, want)
+	others, err := a.prove(ctx, back, want, t.Findings.List())
 	p.Done, p.Parts = err == nil, others
 	return p, err
 }

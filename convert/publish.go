@@ -128,6 +128,8 @@ func (a *attempt) report(t *result.Totals) *Report {
 		Ledger:  accounts(&t.Ledger),
 		Rows:    &t.Ledger,
 		Losses:  t.Losses.List(),
+		Shape:   a.shape(),
+		Cluster: a.cluster() && !a.losesSlots(),
 	}
 	rep.Findings = t.Findings.List()
 	if f, ok := format.As[format.Filed](a.src); ok {

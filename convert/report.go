@@ -12,6 +12,7 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
+	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
 	"kvferry/internal/text/escape"
@@ -56,6 +57,9 @@ type Report struct {
 	Timings  Timings   `json:"timings"`
 	// Rows are the rows that were read.
 	Rows *record.Ledger `json:"-"`
+	// Shape is that of the source, Cluster the mode of the target.
+	Shape   format.Shape `json:"-"`
+	Cluster bool         `json:"-"`
 	// Earlier is the new path of the report of an earlier conversion to the same path; "" if none was found.
 	Earlier string `json:"-"`
 }

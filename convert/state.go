@@ -27,6 +27,7 @@ type attempt struct {
 	id       *work.Identity
 	rules    *transfer.Rules
 	src      format.Source
+	known    format.Shape // of src, see shape
 	sources  disk.Sources // files that src reads
 	target   format.Target
 	stores   *result.Stored // findings of the source's stores

@@ -34,7 +34,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Version:   a.o.Version,
 		Instances: a.o.Instances,
 		Slots:     a.o.Slots,
-		Cluster:   a.o.Cluster,
+		Cluster:   a.cluster() && !a.losesSlots(),
 		Own:       a.o.Target.Format.Name() == a.o.Source.Format.Name(),
 		SST:       a.o.SST,
 		Memory:    a.o.Memory / 4,
@@ -49,6 +49,22 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 	}
 	return t, err
 }
+
+// cluster reports whether the target is to be written for a node of a cluster: if asked for, or as the source is.
+func (a *attempt) cluster() bool {
+	return a.o.Cluster || a.o.Target.Format.Limits().Cluster && a.shape().Cluster
+}
+
+// shape returns the shape of the source, as known so far or when it was closed.
+func (a *attempt) shape() format.Shape {
+	if a.src != nil {
+		a.known = format.ShapeOf(a.src)
+	}
+	return a.known
+}
+
+// losesSlots reports whether the options refuse the mode of the source.
+func (a *attempt) losesSlots() bool { return a.cluster() && !a.o.Cluster && (a.o.NoCluster || a.o.SST) }
 
 // maxEmpty limits the databases that empty ones are added below. Redis servers have 16, Pika servers fewer.
 const maxEmpty = 16

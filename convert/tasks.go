@@ -118,6 +118,10 @@ func (a *attempt) sum() (*result.Totals, error) {
 	a.stores.Tell(t.Findings.Report)
 	t.Losses.Merge(result.LossesOf(t.Findings.List()))
 	t.Losses.Merge(a.beyond())
+	if a.losesSlots() {
+		t.Losses.Merge([]result.LossKind{{Kind: record.LossCluster, Count: 1,
+			Samples: []result.Sample{{Detail: "the source is a node of a cluster; without --cluster the slots of its keys are left out"}}}})
+	}
 	return t, nil
 }
 

@@ -64,6 +64,8 @@ func (floydFormat) Limits() format.Limits {
 		},
 		Losses: lossInfos,
 		Beside: dataset.PikaBeside,
+		Start: []string{dataset.PikaStart, "Set `db-instance-num` and `default-slot-num` to {instances} and {slots}: " +
+			"with other numbers the server does not find all keys."},
 	}
 }
 

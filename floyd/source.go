@@ -19,12 +19,13 @@ import (
 // source is an open dataset. The stores of a database are its instances.
 type source struct {
 	versioned.Source
-	slots int // 0: guess from the keys
+	slots int    // 0: guess from the keys
+	as    spread // of the database with most instances
 }
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f floydFormat, dir string, o *format.OpenOptions) (format.Source, error) {
-	s := &source{versioned.NewSource(floydFormat{server: f.server}, dir), f.slots}
+	s := &source{versioned.NewSource(floydFormat{server: f.server}, dir), f.slots, spread{}}
 	opts := *o
 	opts.Options.Comparers = Comparers()
 	err := s.OpenDBs(o, "0, 1, … in db0, db1, …", func(name, dir string) (bool, error) { return s.openDB(ctx, name, dir, &opts) })
@@ -62,7 +63,16 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 		s.DBs = s.DBs[:len(s.DBs)-1]
 		return false, nil
 	}
-	return true, db.settle(s.Dir, dir, s.slots, o)
+	sp, err := db.settle(s.Dir, dir, s.slots, o)
+	if sp.instances > s.as.instances {
+		s.as = sp
+	}
+	return true, err
+}
+
+// Shape is how keys are spread.
+func (s *source) Shape() format.Shape {
+	return format.Shape{Instances: s.as.instances, Slots: s.as.slots}
 }
 
 // opened is a database whose instances were opened.
@@ -90,12 +100,12 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 }
 
 // settle finds out how keys are spread, unless the number of slots is known, and reports missing instances.
-func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) error {
+func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) (spread, error) {
 	sp := spread{slots, db.n}
 	if slots == 0 {
 		sums, err := db.someKeys()
 		if err != nil {
-			return err
+			return sp, err
 		}
 		var fits bool
 		sp, fits = sums.guess()
@@ -116,7 +126,7 @@ func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) err
 			return func(pass *versioned.Pass) (bool, error) { return p.judge(pass, own, i) }
 		})
 	}
-	return nil
+	return sp, nil
 }
 
 // reportMissing reports missing instances: gaps below existing ones, and instances that the keys imply.

@@ -35,6 +35,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossExpiry2106:  earlier && to.MaxExpireMS > math.MaxInt32*1000,
 		record.LossHyperLogLog: true,
 		record.LossDatabase:    to.MaxDBs > 0 && !from.Layouts, // a source with Layouts is Pika, with the same numbers
+		record.LossCluster:     from.Cluster && to.Cluster,
 		record.LossCommand:     from.Place == InFiles,
 		record.LossDamaged:     true,
 		record.LossNewer:       true,

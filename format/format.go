@@ -99,7 +99,7 @@ type Limits struct {
 	MaxDBs    int    // maximum number of databases of its servers, numbered from 0; 0: no limit
 	DefaultDB string // the database that clients start in; "" means "0"
 	DBPrefix  string // if names are not numbers: prefix of the name of database n > 0 on servers
-	Cluster   bool   // the format uses CreateOptions.Cluster
+	Cluster   bool   // the format uses CreateOptions.Cluster, and its sources may be Shape.Cluster
 	SST       bool   // the format uses CreateOptions.SST
 	// Layouts: the format uses CreateOptions.Layout.
 	Layouts bool
@@ -114,6 +114,11 @@ type Limits struct {
 	OtherDetails     []string
 	// Losses lists kinds of losses that only this format has as a target.
 	Losses []record.LossInfo
+	// Start lists the settings with which a server finds a target, as sentences. {path}, {dir} and {file} stand for its
+	// path and the parts of it, {databases}, {instances} and {slots} for numbers. StartDB is the sentence for each
+	// database other than DefaultDB, with {db}.
+	Start   []string
+	StartDB string
 	// Beside names the directories next to the data in which servers keep backups and logs.
 	Beside []string
 }
@@ -226,6 +231,9 @@ const (
 	LayoutFlat               // the directories of the format in the root
 	LayoutDB                 // one directory per database: db0, db1, …
 )
+
+// String returns the name of the layout on command lines.
+func (l Layout) String() string { return [...]string{"auto", "flat", "db"}[l] }
 
 // Span is a range of user keys, Lo <= k < Hi, where nil is open; or a section of a file, whose records are unordered.
 type Span struct {

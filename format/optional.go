@@ -48,6 +48,32 @@ type Undead interface {
 	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error)
 }
 
+// Shape is what a conversion must be told to make a target that is like a dataset of the same format.
+type Shape struct {
+	Server           string // whose rows the dataset has; "": as its Format says
+	Layout           Layout
+	Cluster          bool   // CreateOptions.Cluster
+	Instances, Slots int    // CreateOptions; 0: the defaults
+	RDBVersion       string // "": the default
+}
+
+// Shaped is a Source that knows more of its Shape than the layout. Some of it is known only after records were read.
+type Shaped interface {
+	Shape() Shape
+}
+
+// ShapeOf returns the shape of a source; the zero value if it could not be opened.
+func ShapeOf(src Source) (s Shape) {
+	if src == nil {
+		return s
+	}
+	if shaped, ok := As[Shaped](src); ok {
+		s = shaped.Shape()
+	}
+	s.Layout = src.Layout()
+	return s
+}
+
 // Sectioned is a Source that must sort records to read spans of keys, but not to read sections.
 type Sectioned interface {
 	// Sections is like Split, but proposes up to n spans that are sections and cover all records.

@@ -66,6 +66,8 @@ func (f kvrocksFormat) Limits() format.Limits {
 		Opaque:       codec.Modules(codec.Kind.Known),
 		Unheld:       codec.Modules(func(k codec.Kind) bool { return !f.has(k) }),
 		Losses:       lossInfos,
+		Start:        []string{"Set `dir` in kvrocks.conf to `{path}`, the directory that has `db`."},
+		StartDB:      "Database `{db}` is a namespace: add `namespace.{db} TOKEN` and `requirepass`. Clients reach it with its token.",
 		Beside:       []string{"backup", "backup.tmp", "backup_for_sync", "checkpoint", "sync_checkpoint", "db.tmp"},
 	}
 	if f.server == serverDBs || f.server == serverNew {

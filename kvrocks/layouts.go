@@ -33,7 +33,14 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 	streams.Data, streams.Elements = codec.FamilyStream, newStreamReader
 	others.Elements = newModuleReader
 	hashes := of(record.Hash, field)
-	hashes.DecodeMeta, hashes.Wrong, hashes.Count = decodeHash, wrongField, countFields
+	hashes.Wrong, hashes.Count = wrongField, countFields
+	hashes.DecodeMeta = func(m *versioned.Meta, value []byte) error {
+		err := decodeHash(m, value)
+		if len(m.Value) > 0 && !s.newest.Load() {
+			s.newest.Store(true)
+		}
+		return err
+	}
 	l := &versioned.Layout{
 		Format: "kvrocks", Metas: codec.FamilyMetadata,
 		AppendMetaKey: sp.AppendMetaKey,
@@ -72,6 +79,9 @@ func (s *source) typeOf(value []byte) (record.Type, error) {
 		return 0, record.Short(0, "flags", 1, 0)
 	}
 	kind := codec.KindOf(value[0])
+	if kind == codec.KindCuckoo {
+		s.newest.Store(true)
+	}
 	if kind == codec.KindBitmap {
 		if m, err := codec.DecodeMeta(value); err == nil && m.Size > uint64(s.maxBitmap) {
 			return record.Other, nil

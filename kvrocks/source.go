@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"sync/atomic"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
@@ -29,6 +31,7 @@ type source struct {
 	rest     []store.Keyspace          // column families without records
 	// slotted is true if keys have the slot of a cluster after the namespace.
 	slotted   bool
+	newest    atomic.Bool // records were read that only serverNew has
 	maxBitmap int64
 	metas     codec.LastValue // last metadata row looked up by Describe
 }
@@ -158,6 +161,21 @@ func (s *source) open(name string, n int) *versioned.Store {
 
 // Sorted is false for a node of a cluster, whose rows ascend by slot.
 func (s *source) Sorted() bool { return !s.slotted }
+
+// Shape is the mode of the node, and the first server with all the forms that were read.
+func (s *source) Shape() format.Shape {
+	shape := format.Shape{Cluster: s.slotted}
+	numbered := func(db string) bool {
+		n, ok := strings.CutPrefix(db, "db")
+		return ok && n != "0" && format.IsNumber(n)
+	}
+	if s.newest.Load() {
+		shape.Server = serverNew
+	} else if slices.ContainsFunc(s.Databases(), numbered) {
+		shape.Server = serverDBs
+	}
+	return shape
+}
 
 // Extra returns no files.
 func (s *source) Extra() []string { return nil }

@@ -46,7 +46,7 @@ func (nemoFormat) Limits() format.Limits {
 		SameName:    true,
 		Databases:   "one in the root, or db0, db1, …",
 		Numbered:    true,
-		Beside:      dataset.PikaBeside,
+		Beside:      dataset.PikaBeside, Start: []string{dataset.PikaStart},
 		Layouts:     true,
 		Stores:      []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
 		Detail:      "Pika 1.x to 2.3, on RocksDB 5.0.1",

@@ -35,6 +35,7 @@ type ExportOptions struct {
 	Text    string // "", TextStrict or TextLossy
 	Creator string
 	Source  string    // name of the source's format
+	Home    string    // its format.Limits.DefaultDB
 	Now     time.Time // when expiry is evaluated
 	Memory  int64     // bytes that all writers may buffer
 	// Compression is one of columns.Compressions; "" is the first.
@@ -157,7 +158,7 @@ func (e *Export) Finish(found int) error {
 
 // complete gives the files their names, writes the manifest and makes all of it durable.
 func (e *Export) complete(found int) error {
-	m := manifest{head: head{Parquet: version, Creator: e.o.Creator, Source: e.o.Source, Rows: e.o.rows(), Text: e.o.Text,
+	m := manifest{head: head{Parquet: version, Creator: e.o.Creator, Source: e.o.Source, Home: jsonl.Text(e.o.Home), Rows: e.o.rows(), Text: e.o.Text,
 		Now: e.o.Now.UTC().Format(time.RFC3339Nano)}}
 	slices.SortFunc(e.files, func(a, b written) int {
 		return cmp.Or(cmp.Compare(a.line.Type, b.line.Type), cmp.Compare(a.part, b.part), cmp.Compare(a.n, b.n))

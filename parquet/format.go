@@ -17,6 +17,7 @@ import (
 // parquetFormat is the Format.
 type parquetFormat struct {
 	mapping *foreign.Mapping // of files of other programs; nil: there are none
+	home    string           // the database that clients of the dumped dataset start in
 }
 
 // New returns the format.
@@ -44,12 +45,12 @@ func (parquetFormat) Name() string { return Name }
 const noTarget = "kvferry dump --format parquet -o DIR writes it"
 
 // Limits returns the limits of the format.
-func (parquetFormat) Limits() format.Limits {
+func (f parquetFormat) Limits() format.Limits {
 	return format.Limits{
 		Place: format.InTables, Types: record.AllTypes, EmptyKey: true, MaxScore: math.Inf(1), SameName: true, FieldsRead: true,
 		FieldExpiry: true, StreamGroups: true, Unowned: true, NoTarget: noTarget,
 		Opaque:    []string{"module", "array", "keydb-cron", "dragonfly", record.Library.String()},
-		Databases: "as in the dumped dataset", Detail: "directories of kvferry dump --format parquet", ScoreDetail: "any float64",
+		Databases: "as in the dumped dataset", DefaultDB: f.home, Detail: "directories of kvferry dump --format parquet", ScoreDetail: "any float64",
 	}
 }
 
@@ -78,6 +79,7 @@ func (f parquetFormat) Open(ctx context.Context, dir string, o *format.OpenOptio
 	case f.mapping != nil:
 		return nil, format.Usagef("%s: kvferry dump --format parquet wrote it: leave --column out", dir)
 	}
+	f.home = string(m.head.Home)
 	s, err := open(f, dir, m, o)
 	if err != nil {
 		return nil, err // not a nil *source in an interface

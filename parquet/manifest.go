@@ -48,9 +48,11 @@ type head struct {
 	Parquet int    `json:"kvferry_parquet"` // version
 	Creator string `json:"creator"`
 	Source  string `json:"source"` // format
-	Rows    string `json:"rows"`   // rowsElements or rowsKeys
-	Text    string `json:"text,omitempty"`
-	Now     string `json:"now"` // when expiry was evaluated
+	// Home is the database that clients of the source start in; "" is 0.
+	Home jsonl.Text `json:"default_db,omitempty"`
+	Rows string     `json:"rows"` // rowsElements or rowsKeys
+	Text string     `json:"text,omitempty"`
+	Now  string     `json:"now"` // when expiry was evaluated
 }
 
 // fileLine is a file.

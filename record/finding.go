@@ -94,7 +94,12 @@ type Finding struct {
 	None    bool
 	// Lost says what a damaged file lacks and Sure how sure that is, for a verdict; "": the counts tell.
 	Lost, Sure string
+	// Times is the number of faults that the finding sums up; 0: one.
+	Times int64 `json:",omitempty"`
 }
+
+// Faults returns the number of faults that the finding stands for.
+func (f *Finding) Faults() int64 { return max(f.Times, 1) }
 
 // NoOffset is the offset of an error or finding that concerns a whole file, or data assembled from several places.
 const NoOffset = -1

@@ -170,7 +170,7 @@ var findingKinds = []FindingKind{
 	{"zset-score-mismatch", Error, "zsets", "A member's two rows have different scores."},
 	{"zset-bad-score", Error, "zsets", "A score is not a number or beyond what the engine accepts."},
 	{"zset-twin", Error, "zsets", "A member of an Ardb sorted set has a score row without a sort row, or the reverse."},
-	{LossScorePrecision, Warning, "zsets", "A score of SSDB, or of a Parquet file of another program, has digits that a float64 does not hold, such as an integer beyond 2^53; kvferry reads the nearest one. A conversion, but from SSDB to SSDB, has a loss of the same name for each; `verify` of SSDB only counts them, as a note for each sorted set, since SSDB holds them."},
+	{LossScorePrecision, Warning, "zsets", "A score of SSDB, or of a Parquet file of another program, has digits that a float64 does not hold, such as an integer beyond 2^53; kvferry reads the nearest one. A conversion, but from SSDB to SSDB, has a loss of the same name for each; `verify` of SSDB counts the scores in one note for each sorted set, since SSDB holds them."},
 	{"score-nan", Warning, "zsets", "A score is not a number."},
 }
 

@@ -27,6 +27,7 @@ const (
 	LossDamaged         = "damaged"           // data named by error findings may be missing or wrong
 	LossNewer           = "newer"             // rows, values or sections in a form that this build does not know
 	LossDatabase        = "database-number"   // servers of the target have no database of that number (a note)
+	LossCluster         = "cluster-mode"      // keys of a cluster's node lose their slots
 	LossGroupProgress   = "group-progress"    // counters of streams and groups on newer servers (a note)
 )
 
@@ -56,6 +57,7 @@ var lossInfos = []LossInfo{
 	{Kind: LossExpiry2038, Text: "An expiry after 2038-01-19T03:14:07Z, the end of 32-bit seconds, is moved to that time."},
 	{Kind: LossHyperLogLog, Types: Of(String), Note: true, Text: "A HyperLogLog becomes a string that the target cannot count, or may count differently after elements are added. Between Redis and Ardb only the flag for a stale count differs; it is converted."},
 	{Kind: LossDatabase, Note: true, Text: "Servers of the target have no database of that number: Pika has 8 at most, 0 to 7. The database is written, but a server does not see it. Converted by itself, with `--db`, it becomes database 0."},
+	{Kind: LossCluster, Text: "The source is a node of a Kvrocks cluster and `--cluster=false` or `--sst` writes its keys without slots: a server with `cluster-enabled yes` does not start on the target. Without these flags the target is in cluster mode, too."},
 	{Kind: LossCommand, Text: "Commands of an append-only file with an unknown effect, such as a script or a command of a newer server, were skipped; the keys that they wrote are left out."},
 	{Kind: LossNewer, Text: "The source has rows, values or sections in a form that this version of kvferry does not know, probably from a newer server; they are left out. A newer version of kvferry may read them."},
 	{Kind: LossDamaged, Text: "`kvferry verify` finds errors in the source: the data they concern may be missing or wrong. This includes unreadable tables, blocks and LMDB pages, but not tables out of order (`key-order`): kvferry sorts them and loses nothing. If allowed, everything else is converted; data that the unreadable parts deleted or changed may be converted in its old state. A damaged log, MANIFEST or CURRENT stops the conversion in any case, unless `--type` and `--db` leave out the store."},

@@ -80,8 +80,12 @@ func (f *rdbFormat) Limits() format.Limits {
 		ScoreDetail:  "any but NaN",
 		OtherDetails: []string{"compressed files (gzip, zstd) and standard input are unpacked to a temporary file"},
 		Losses:       LossInfos(),
+		Start: []string{"Set `dir` to `{dir}`, `dbfilename` to `{file}` and `appendonly` to `no`; afterwards `CONFIG SET appendonly yes` works as usual.",
+			startDBs},
 	}
 }
+
+const startDBs = "Set `databases` to {databases} or more."
 
 // The kinds of values of type record.Other in files.
 var (

@@ -247,14 +247,21 @@ func (s *source) Close() (err error) {
 	return errors.Join(err, s.file.Close())
 }
 
-// Writable names the newest writable version of RDB files that is no newer than this file's, or else the default.
-func (s *source) Writable() string {
-	h, best := s.header(), rdb.DefaultVersion
+// Shape names the version of the file.
+func (s *source) Shape() format.Shape { return ShapeOf(s.header()) }
+
+// ShapeOf names the newest writable version of RDB files that is no newer than that of a header, unless that is the
+// default.
+func ShapeOf(h rdb.Header) format.Shape {
+	best := rdb.DefaultVersion
 	for _, name := range rdb.Versions() {
 		v, err := rdb.ParseVersion(name)
 		if err == nil && v.Valkey == h.Valkey && v.Number <= h.Version && v.Number > best.Number {
 			best = v
 		}
 	}
-	return best.String()
+	if best == rdb.DefaultVersion {
+		return format.Shape{}
+	}
+	return format.Shape{RDBVersion: best.String()}
 }

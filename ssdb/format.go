@@ -46,6 +46,7 @@ func (ssdbFormat) Limits() format.Limits {
 			"only strings expire; no sets",
 		},
 		Losses: lossInfos,
+		Start:  []string{"Set `work_dir` in ssdb.conf to `{path}`, the directory that has `data` and `meta`."},
 	}
 }
 

@@ -266,7 +266,7 @@ func rounded(r *versioned.Reader, e *record.Element, i int) {
 
 func checkZSet(r *versioned.Reader, rows int64) {
 	if n := r.Meta().Roundings; n > 0 {
-		r.Remark(FindScorePrecision, record.Note, fmt.Sprintf("scores beyond 2^53 that a float64 cannot hold: %d; other formats get the nearest one", n))
+		r.Remarks(n, FindScorePrecision, record.Note, fmt.Sprintf("scores beyond 2^53 that a float64 cannot hold: %d; other formats get the nearest one", n))
 	}
 	checkSize(r, rows)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/text/jsonl"
@@ -39,11 +38,14 @@ func (n *Names) UnmarshalJSON(data []byte) error {
 
 // TargetNames returns the names of the databases in a target. The source's default database gets the name of the
 // target's default database, or namespace if set; namespace also names a single database. In a target with numbered
-// databases, db1, db2, … (the names in Kvrocks) get their numbers, and other names the lowest free numbers. A single
-// database becomes 0 in a flat layout, and if servers of the target do not support its number.
+// databases names become numbers, see format.Numbers. A single database becomes 0 in a flat layout, and if servers of
+// the target do not support its number.
 func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
 	if to.Numbered && len(dbs) == 1 && (flat || Unseen(dbs[0], to)) {
 		return []string{"0"}
+	}
+	if to.Numbered {
+		return format.Numbers(dbs, from)
 	}
 	out := slices.Clone(dbs)
 	home := cmp.Or(namespace, to.DefaultDB, "0")
@@ -53,27 +55,8 @@ func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace stri
 			out[i] = home
 		}
 	}
-	if !to.Numbered {
-		if isNumber(cmp.Or(from.DefaultDB, "0")) {
-			prefixNumbers(out, to.DBPrefix)
-		}
-		return out
-	}
-	for i, db := range out {
-		if n, ok := strings.CutPrefix(db, "db"); ok && isNumber(n) && n != "0" && !slices.Contains(out, n) {
-			out[i] = n
-		}
-	}
-	next := 0
-	for i, db := range out {
-		if isNumber(db) {
-			continue
-		}
-		for slices.Contains(out, strconv.Itoa(next)) {
-			next++
-		}
-		out[i] = strconv.Itoa(next)
-		next++
+	if format.IsNumber(cmp.Or(from.DefaultDB, "0")) {
+		prefixNumbers(out, to.DBPrefix)
 	}
 	return out
 }
@@ -81,7 +64,7 @@ func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace stri
 // prefixNumbers adds a prefix to names that are numbers above 0, unless the new name exists.
 func prefixNumbers(names []string, prefix string) {
 	for i, db := range names {
-		if isNumber(db) && db != "0" && !slices.Contains(names, prefix+db) {
+		if format.IsNumber(db) && db != "0" && !slices.Contains(names, prefix+db) {
 			names[i] = prefix + db
 		}
 	}
@@ -91,9 +74,4 @@ func prefixNumbers(names []string, prefix string) {
 func Unseen(db string, to format.Limits) bool {
 	n, err := strconv.ParseUint(db, 10, 32)
 	return err == nil && to.MaxDBs > 0 && n >= uint64(to.MaxDBs)
-}
-
-func isNumber(s string) bool {
-	n, err := strconv.ParseUint(s, 10, 32)
-	return err == nil && strconv.FormatUint(n, 10) == s
 }

@@ -38,7 +38,7 @@ type findingKey struct {
 func (s *Findings) Report(f record.Finding) {
 	s.mu.Lock()
 	k := s.kind(findingKey{f.Severity, f.Kind})
-	k.Count++
+	k.Count += f.Faults()
 	if len(k.Samples) < maxSamples {
 		k.Samples = append(k.Samples, sampleOf(&f))
 	}
@@ -46,7 +46,7 @@ func (s *Findings) Report(f record.Finding) {
 	if f.Severity == record.Error && s.OnError != nil {
 		s.OnError()
 	}
-	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" && s.OnLoss != nil {
+	if kind := LossOf(f.Kind, f.Severity.String()); kind != "" && s.OnLoss != nil {
 		s.OnLoss(kind)
 	}
 }
@@ -108,9 +108,9 @@ func (s *Findings) List() []FindingKind {
 	return out
 }
 
-// lossOf returns the kind of loss that a finding means: damaged or unknown data, or data that no record can hold. It
+// LossOf returns the kind of loss that a finding means: damaged or unknown data, or data that no record can hold. It
 // returns "" if the finding means no loss.
-func lossOf(kind, severity string) string {
+func LossOf(kind, severity string) string {
 	switch {
 	case kind == record.LossCommand:
 		return kind
@@ -144,7 +144,7 @@ func LossesOf(list []FindingKind) []LossKind {
 	}
 	losses := map[string]*LossKind{}
 	for _, f := range slices.Concat(causes, others) {
-		kind := lossOf(f.Kind, f.Severity)
+		kind := LossOf(f.Kind, f.Severity)
 		if kind == "" {
 			continue
 		}

@@ -41,7 +41,7 @@ func identityOf(f *record.Finding) storeFinding {
 // Report adds a finding unless it is known. It calls OnLoss before the finding can reach the journal: a task takes
 // the fresh findings first and then checks for refused losses.
 func (s *Stored) Report(f record.Finding) {
-	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" && s.OnLoss != nil {
+	if kind := LossOf(f.Kind, f.Severity.String()); kind != "" && s.OnLoss != nil {
 		s.OnLoss(kind)
 	}
 	f.Key = slices.Clone(f.Key) // it may be a view

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/suggest"
@@ -72,6 +73,28 @@ func (m DBMap) fits(as, bs []string, called DBNames) error {
 		}
 	}
 	return nil
+}
+
+// numbered adds to the map the databases that have names on one side and numbers on the other, as a conversion
+// numbers them.
+func (m DBMap) numbered(as, bs []string, a, b format.Limits) DBMap {
+	if a.Numbered == b.Numbered {
+		return m
+	}
+	out, names, limits := slices.Clone(m), as, a
+	if a.Numbered {
+		names, limits = bs, b
+	}
+	for i, number := range format.Numbers(names, limits) {
+		n := DBNames{names[i], number}
+		if a.Numbered {
+			n = DBNames{number, names[i]}
+		}
+		if n.A != n.B && slices.Contains(as, n.A) && slices.Contains(bs, n.B) {
+			_ = out.Add(n) // the given map comes first
+		}
+	}
+	return out
 }
 
 func missing(n DBNames, name, side string, have []string) error {

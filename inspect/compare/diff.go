@@ -142,7 +142,8 @@ func prepareDiff(ctx context.Context, o *Options) (*differ, []dbPair, error) {
 		return nil, nil, err
 	}
 	var err error
-	if d.b, err = o.Map.scan(o.B); err != nil {
+	d.dbs = o.Map.numbered(o.A.Source.Databases(), o.B.Source.Databases(), a, b)
+	if d.b, err = d.dbs.scan(o.B); err != nil {
 		return nil, nil, err
 	}
 	exact := a.WholeScores && b.WholeScores
@@ -183,7 +184,7 @@ func (d *differ) match() ([]dbPair, error) {
 		slices.SortFunc(have, record.CompareNames)
 		return nil, &filter.NoDatabaseError{DB: d.a.Selected().DBs[0], Have: slices.Compact(have), Of: "either dataset"}
 	}
-	pairs, err := d.o.Map.pairs(as, bs)
+	pairs, err := d.dbs.pairs(as, bs)
 	if err != nil {
 		return nil, err
 	}
@@ -219,6 +220,7 @@ func someDBs(s *inspect.Scan) (out []string) {
 type differ struct {
 	o    *Options
 	a, b *inspect.Scan
+	dbs  DBMap  // the given one, and the numbers of names
 	db   DBPair // the databases being compared
 	res  Result
 	past [2][]byte // the key of the record before the head of each side

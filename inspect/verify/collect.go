@@ -61,7 +61,7 @@ func (c *collector) take(f record.Finding) bool {
 		}
 	}
 	c.groups.add(&f)
-	c.add(f, 1)
+	c.add(f, f.Faults())
 	return true
 }
 

@@ -52,7 +52,7 @@ func (gs groups) add(f *record.Finding) {
 	if !f.Follows() {
 		return
 	}
-	one := Group{Count: 1, First: f.Key, Last: f.Key, Missing: f.Missing}
+	one := Group{Count: f.Faults(), First: f.Key, Last: f.Key, Missing: f.Missing}
 	if f.Missing > 0 {
 		one.Short = 1
 	}

@@ -77,6 +77,7 @@ func (f *Format) Limits() format.Limits {
 	l.Detail = "append-only files of Redis 1.3 to 8 and Valkey: one file, an RDB preamble, or a directory with a manifest; " +
 		"written as a directory of Redis 7.0 and later and Valkey, with a base in RDB " + f.Version()
 	l.OtherDetails = nil
+	l.Start = []string{"Set `dir` to `{path}` and `appendonly` to `yes`.", l.Start[1]}
 	return l
 }
 

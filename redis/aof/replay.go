@@ -68,6 +68,7 @@ type replay struct {
 	last    bool   // the last of the files
 	queue   *queue
 	claimed server.Writer // that the base names
+	header  rdb.Header    // of the newest RDB part
 	refused tally
 	near    tally
 }

@@ -25,6 +25,7 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 	if err != nil {
 		return 0, r.in(err)
 	}
+	r.header = s.Header
 	d := rdb.Decoder{TempDir: r.tempDir}
 	defer d.Close()
 	keys := redis.NewTwins(f, twinsMemory, r.tempDir)
@@ -239,6 +240,7 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 	if err != nil {
 		return err
 	}
+	r.header.Version = max(r.header.Version, int(version))
 	dump, err := rdb.OpenDump(body, version)
 	if err != nil {
 		return err

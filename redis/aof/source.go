@@ -28,6 +28,7 @@ type source struct {
 	log       *Log
 	state     *state.State
 	libraries [][]byte // source code of the function libraries
+	header    rdb.Header
 }
 
 // Open replays a log into a state on disk, which Close removes. If the log is just an RDB file without commands, Open
@@ -72,7 +73,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return &source{f, log, st, srv.Functions()}, nil
+	return &source{f, log, st, srv.Functions(), r.header}, nil
 }
 
 // openOwn opens a target, which consists of the manifest and a base as they are written.
@@ -117,8 +118,18 @@ func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) 
 func (s *source) Format() format.Format { return s.format }
 func (s *source) Layout() format.Layout { return format.LayoutFlat }
 func (s *source) Sorted() bool          { return true }
-func (s *source) Extra() []string       { return nil }
-func (s *source) Close() error          { return s.state.Close() }
+
+// Shape names the newest version of the RDB parts, or the first that holds what commands have made.
+func (s *source) Shape() format.Shape {
+	h := s.header
+	if s.state.ExpiresFields() && !h.Valkey {
+		h.Version = max(h.Version, rdb.FieldsVersion)
+	}
+	return redis.ShapeOf(h)
+}
+
+func (s *source) Extra() []string { return nil }
+func (s *source) Close() error    { return s.state.Close() }
 
 // Databases returns the databases with keys.
 func (s *source) Databases() []string {

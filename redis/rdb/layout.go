@@ -86,7 +86,10 @@ func (v Version) Types() record.TypeSet {
 }
 
 // FieldExpiry reports whether the version supports field expiry.
-func (v Version) FieldExpiry() bool { return v.Number >= 12 }
+func (v Version) FieldExpiry() bool { return v.Number >= FieldsVersion }
+
+// FieldsVersion is the first version of Redis with expiries of fields.
+const FieldsVersion = 12
 
 // Functions reports whether the version supports function libraries.
 func (v Version) Functions() bool { return v.Number >= 10 }

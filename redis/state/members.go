@@ -87,6 +87,9 @@ type Field struct {
 	Value    []byte
 }
 
+// ExpiresFields reports whether a field of a hash ever had an expiry.
+func (s *State) ExpiresFields() bool { return s.expiring }
+
 // Field returns a field of a hash.
 func (v *Value) Field(name []byte) (Field, bool) {
 	b, ok := v.s.get(dataKey(v.id, name))
@@ -121,6 +124,7 @@ func (v *Value) ChangeField(name []byte, change func(*Field) (bool, error)) erro
 
 func (v *Value) putField(name []byte, f Field) {
 	key := dataKey(v.id, name)
+	v.s.expiring = v.s.expiring || f.ExpireMS != 0
 	if 8+len(f.Value) > pieceBytes {
 		v.s.dropPieces(key)
 		v.s.setLarge(key, binary.LittleEndian.AppendUint64(nil, uint64(f.ExpireMS)), f.Value)

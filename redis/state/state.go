@@ -42,8 +42,9 @@ type State struct {
 	nextSpace uint32
 	nextID    uint64
 
-	anyLost bool           // Lose was called
-	sizes   map[int]*Sizes // by database, made by Seal
+	anyLost  bool           // Lose was called
+	expiring bool           // a field of a hash got an expiry
+	sizes    map[int]*Sizes // by database, made by Seal
 }
 
 // maxMemTables is the maximum number of memtables; beyond it, writes wait.

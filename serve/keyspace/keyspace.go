@@ -2,8 +2,10 @@
 package keyspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -71,24 +73,14 @@ func New(ctx context.Context, scan *inspect.Scan, sorted store.Copied) (*Keyspac
 	return k, nil
 }
 
-// numbered assigns numbers to databases: the numeric name or the position. The default database comes first.
+// numbered assigns to databases the numbers that a conversion to RDB would.
 func numbered(names []string, limits format.Limits) []command.Database {
-	out := make([]command.Database, 0, len(names))
-	for i, name := range names {
-		n := i
-		if limits.Numbered {
-			if v, err := strconv.Atoi(name); err == nil {
-				n = v
-			}
-		} else if name == limits.DefaultDB && i > 0 {
-			out = append([]command.Database{{Name: name, Exists: true}}, out...)
-			for j := range out {
-				out[j].Number = j
-			}
-			continue
-		}
-		out = append(out, command.Database{Number: n, Name: name, Exists: true})
+	out := make([]command.Database, len(names))
+	for i, number := range format.Numbers(names, limits) {
+		n, _ := strconv.Atoi(number)
+		out[i] = command.Database{Number: n, Name: names[i], Exists: true}
 	}
+	slices.SortFunc(out, func(a, b command.Database) int { return cmp.Compare(a.Number, b.Number) })
 	return out
 }
 

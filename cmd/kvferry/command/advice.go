@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ func misnamed(err error) bool {
 // hint adds advice to the error of a command, such as to verify a damaged dataset or to name another --temp-dir.
 func hint(cmd *cobra.Command, args []string, err error) error {
 	if location, found := damaged(err, sources(cmd, args)); found {
-		return fmt.Errorf("%w; %s lists everything that is wrong with it%s", err, verifyLine(location), rest(cmd, err))
+		return fmt.Errorf("%w; %s lists everything that is wrong with it%s", err, verifyLine(cmd, location), rest(cmd, err))
 	}
 	if _, unknown := errors.AsType[*aof.CommandError](err); unknown {
 		return fmt.Errorf("%w; %s", err, withoutCommand(cmd))
@@ -155,8 +156,16 @@ func damaged(err error, locations []string) (string, bool) {
 	return "", false
 }
 
-// verifyLine returns the command line that verifies a dataset.
-func verifyLine(location string) string { return cli.CommandLine([]string{"verify", location}) }
+// verifyLine returns the command line that verifies a dataset of a command.
+func verifyLine(cmd *cobra.Command, location string) string {
+	words := openingWords(cmd.Flags())
+	if second := cmd.Flag(secondWAL); second != nil && cmd.Flags().Arg(0) != location {
+		if words = replacing(words, "--wal-dir", ""); second.Changed {
+			words = append(words, "--wal-dir="+second.Value.String())
+		}
+	}
+	return cli.CommandLine(slices.Concat([]string{"verify"}, words, []string{location}))
+}
 
 // pastError is an error that a command with --salvage reads past.
 type pastError struct{ error }

@@ -147,12 +147,19 @@ func comparison(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, sr
 	if keys != nil {
 		words = append(words, "--"+filter.KeyFile, keys[0])
 	}
-	for _, name := range []string{"allow-live", "resort", "store", "wal-dir"} { // flags that affect how the source is opened
-		if flag := fs.Lookup(name); flag.Changed {
-			words = append(words, "--"+name+"="+flag.Value.String())
+	return slices.Concat(words, openingWords(fs), []string{src, dst})
+}
+
+// openingWords returns the given flags that say how to open the source, for another command that opens it.
+func openingWords(fs *pflag.FlagSet) []string {
+	names := slices.Concat([]string{"allow-live", "column", "max-bitmap", "max-block", "resort", "store", "wal-dir"}, connectNames, objectNames)
+	var others []string
+	fs.VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains(names, flag.Name) {
+			others = append(others, flag.Name)
 		}
-	}
-	return slices.Concat(words, []string{src, dst})
+	})
+	return cli.FlagWords(fs, others...)
 }
 
 // filtered reports whether a conversion selected some records.

@@ -169,7 +169,7 @@ func (f *convertFlags) register(a *App, cmd *cobra.Command) {
 	fs.Var(cli.Number(&f.slots, 1, math.MaxInt32), "slots", "slots that spread keys over the instances of a floyd target (default-slot-num of the server), 1 or more")
 	fs.Lookup("slots").DefValue = "1024"
 	fs.StringVar(&f.namespace, "namespace", "", "`name` for database 0, or the only one, in a target with named databases (default: the database that clients start in)")
-	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key")
+	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key (default: if the source is in cluster mode)")
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
 	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads only a sample of the source; takes seconds, but for an append-only file, a server or an RDB file, which are read once")
 	fs.Var(&f.tried, "estimate-size", "size of the sample that a dry run converts; 0: chosen by the size of the source")
@@ -213,7 +213,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v\n", cli.OneLine(published))
 		err = nil
 	}
-	return errors.Join(explainConvert(cmd.ErrOrStderr(), src, err, rep == nil), unsaid)
+	return errors.Join(explainConvert(cmd, src, err, rep == nil), unsaid)
 }
 
 // converting applies the memory of a conversion to the runtime, and starts a view of its progress. end closes it.
@@ -255,7 +255,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Proofs: f.proofs, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
+		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Proofs: f.proofs, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, NoCluster: !f.cluster && cmd.Flags().Changed("cluster"), SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	f.sampleDry(o)
 	if err := f.checkParts(); err != nil {
@@ -366,7 +366,7 @@ func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (c
 }
 
 // explainConvert sets the exit code of an error. It lists the losses on stderr unless a report has listed them.
-func explainConvert(stderr io.Writer, src string, err error, list bool) error {
+func explainConvert(cmd *cobra.Command, src string, err error, list bool) error {
 	if _, ok := errors.AsType[*convert.SelectionError](err); ok {
 		return cli.Usagef("%w", err)
 	}
@@ -374,7 +374,7 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 	if !errors.As(err, &loss) {
 		return err
 	}
-	refused := loss.Refused()
+	stderr, refused := cmd.ErrOrStderr(), loss.Refused()
 	slices.SortStableFunc(refused, func(a, b convert.LossKind) int { // damage last: losses follow from it
 		return cmp.Compare(damages(a.Kind), damages(b.Kind))
 	})
@@ -388,7 +388,7 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 				"--on-conflict keep=TYPES chooses the type that keeps the name")
 		case record.LossDamaged:
 			fmt.Fprintf(stderr, "damaged: the source is inconsistent or partly unreadable; anything that the findings name may be missing or wrong; "+
-				"%s lists everything that is wrong with it\n", verifyLine(src))
+				"%s lists everything that is wrong with it\n", verifyLine(cmd, src))
 		}
 	}
 	return &cli.ExitError{Code: cli.ExitLossy, Err: err} // keeps the UnfinishedError inside err

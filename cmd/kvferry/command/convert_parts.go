@@ -79,7 +79,7 @@ func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *cli
 	rep, err := convert.RunPart(cmd.Context(), o, f.part.Part)
 	show.End(err)
 	if err != nil {
-		return explainConvert(cmd.ErrOrStderr(), src, err, true)
+		return explainConvert(cmd, src, err, true)
 	}
 	text := page.TextFor(cmd.OutOrStdout())
 	if f.format == "json" {

@@ -97,7 +97,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 	ctx := cmd.Context()
 	show := cli.NewProgress(cmd, &f.read.progress, a.Terminal)
 	defer func() { show.End(err) }()
-	notes := &noted{w: show, of: []string{locA, locB}}
+	notes := &noted{w: show, cmd: cmd, of: []string{locA, locB}}
 	defer notes.sum()
 	f.read.mapped = len(f.sides.dbs.dbs) > 0
 	da, err := a.unopened(cmd, locA, &f.read)

@@ -55,7 +55,7 @@ func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *n
 // exportOptions describes the files of a directory.
 func (a *App) exportOptions(f *dumpFlags, d *Dataset) parquet.ExportOptions {
 	o := parquet.ExportOptions{Text: f.text, Compression: f.compress, Creator: "kvferry version " + a.Build.String(),
-		Source: d.Found.Format.Name(), Now: d.Scan.Now, Memory: d.Scan.Memory}
+		Source: d.Found.Format.Name(), Home: d.Found.Format.Limits().DefaultDB, Now: d.Scan.Now, Memory: d.Scan.Memory}
 	if f.keysOnly {
 		o.Keys = func() parquet.Estimator { return new(redismem.Meter) }
 	}
@@ -116,7 +116,7 @@ func (a *App) dumpInParts(cmd *cobra.Command, f *dumpFlags, location string) (er
 	if err != nil {
 		return f.read.hint(err)
 	}
-	j := &parquetJob{a: a, f: f, d: d, show: show, notes: &noted{w: show, of: []string{location}}}
+	j := &parquetJob{a: a, f: f, d: d, show: show, notes: &noted{w: show, cmd: cmd, of: []string{location}}}
 	run := &export.Run{Job: j, Source: export.Place{Path: d.Found.Location.Path, Format: d.Found.Format.Name()}, WALDir: f.read.source.walDir,
 		Target: export.Place{Path: f.output, Format: parquet.Name}, Tool: a.Build.Version, Options: f.partOptions(cmd), Now: d.Scan.Now}
 	if f.finish {

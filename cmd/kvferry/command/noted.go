@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/cobra"
+
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect/render"
 	"kvferry/internal/sys/object"
@@ -19,6 +21,7 @@ const maxNoted = 5
 // noted shows the first findings of a command that does not look for them.
 type noted struct {
 	w    io.Writer
+	cmd  *cobra.Command
 	of   []string // locations of the datasets: one or two
 	mu   sync.Mutex
 	n    [2]int  // by location: findings so far
@@ -106,7 +109,7 @@ func (f *noted) sum() {
 	var left int64
 	for i, location := range f.of {
 		if f.from[i] {
-			lines = append(lines, verifyLine(location))
+			lines = append(lines, verifyLine(f.cmd, location))
 		}
 		left += int64(max(f.n[i]-maxNoted, 0))
 	}

@@ -64,7 +64,7 @@ func (a *App) runPlan(cmd *cobra.Command, f *planFlags, src, dst string) error {
 		return err
 	}
 	f.convert.dryRun = !f.convert.estimate
-	b := &report.Runbook{Source: src, Goal: dst, Words: planned(runOf(cmd.Context()).words)}
+	b := &report.Runbook{Source: src, Goal: dst, Words: planned(runOf(cmd.Context()).words), Verify: verifyLine(cmd, src)}
 	b.Rename = f.convert.conflict.rename || !cmd.Flags().Changed("on-conflict")
 	f.convert.conflict.rename = b.Rename
 	if err := a.try(cmd, &f.convert, b); err != nil {
@@ -104,7 +104,7 @@ func (a *App) try(cmd *cobra.Command, f *convertFlags, b *report.Runbook) (err e
 	defer func() { show.End(err) }()
 	b.Report, err = convert.DryRun(cmd.Context(), o)
 	if err != nil && !errors.As(err, &b.Loss) {
-		return explainConvert(cmd.ErrOrStderr(), b.Source, err, false)
+		return explainConvert(cmd, b.Source, err, false)
 	}
 	b.Target = o.Target.Format
 	b.Compare = comparison(cmd.Flags(), chosen(o.Selection, f.choice.keyFile, b.Report.Now), b.Report, b.Source, b.Goal)

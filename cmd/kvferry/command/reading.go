@@ -132,7 +132,7 @@ type reading struct {
 func (a *App) read(cmd *cobra.Command, location string, f *ReadFlags, do func(*reading) error) (r *reading, err error) {
 	r = &reading{show: cli.NewProgress(cmd, &f.progress, a.Terminal), warn: cmd.ErrOrStderr()}
 	defer func() { r.show.End(err) }()
-	r.notes = &noted{w: r.show, of: []string{location}}
+	r.notes = &noted{w: r.show, cmd: cmd, of: []string{location}}
 	if r.Dataset, err = a.dataset(cmd, location, f, r.show, r.notes.report); err != nil {
 		return r, f.hint(err)
 	}

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"time"
 
@@ -62,7 +61,7 @@ func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Data
 	o.Source = d.Found.Input(options)
 	shared.Source, shared.Sources = d.Stores.Named(d.Opened.Source), d.Scan.Sources
 	m.Open = func(ctx context.Context) (*convert.Feeder, error) { return convert.NewFeeder(ctx, o, shared) }
-	m.Judged = func(rep *convert.Report, err error) { judged(cmd.ErrOrStderr(), location, rep, err) }
+	m.Judged = func(rep *convert.Report, err error) { judged(cmd, location, rep, err) }
 	m.Synced = func(n int) {
 		if f.replicas.synced > 0 && n >= f.replicas.synced {
 			done()
@@ -72,7 +71,8 @@ func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Data
 }
 
 // judged lists what replicas do not get.
-func judged(w io.Writer, location string, rep *convert.Report, err error) {
+func judged(cmd *cobra.Command, location string, rep *convert.Report, err error) {
+	w := cmd.ErrOrStderr()
 	if rep != nil {
 		for i := range rep.Losses {
 			report.Loss(w, &rep.Losses[i])
@@ -81,7 +81,7 @@ func judged(w io.Writer, location string, rep *convert.Report, err error) {
 			report.Finding(w, &rep.Findings[i])
 		}
 	}
-	if err = explainConvert(w, location, err, rep == nil); err != nil {
+	if err = explainConvert(cmd, location, err, rep == nil); err != nil {
 		fmt.Fprintf(w, "kvferry: replicas get nothing: %s\n", escape.Text(err.Error()))
 	}
 }

@@ -128,7 +128,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	}
 	show := cli.NewProgress(cmd, &f.read.progress, a.Terminal)
 	defer func() { show.End(err) }()
-	notes, shared := &noted{w: show, of: []string{location}}, new(convert.Shared)
+	notes, shared := &noted{w: show, cmd: cmd, of: []string{location}}, new(convert.Shared)
 	d, err := a.unopened(cmd, location, &f.read)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	}
 	s := serve.New(server, more...)
 	s.Log = log
-	if err := f.welcome(cmd, d, listeners, password != ""); err != nil {
+	if err := f.welcome(cmd, d, keys.Databases(), listeners, password != ""); err != nil {
 		return err
 	}
 	if a.Terminal && show.Mode == "bar" {
@@ -278,10 +278,17 @@ func portOf(listeners []net.Listener) int {
 	return 0
 }
 
-// welcome prints the addresses and what to type.
-func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Listener, password bool) error {
+// welcome prints the addresses, what to type, and the numbers and names of databases.
+func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, dbs []serving.Database, listeners []net.Listener, password bool) error {
 	out := new(strings.Builder)
-	names := d.Databases()
+	var names []string
+	for _, db := range dbs {
+		name := strconv.Itoa(db.Number)
+		if db.Name != name {
+			name += " (" + db.Name + ")"
+		}
+		names = append(names, name)
+	}
 	fmt.Fprintf(out, "serving %s %s, read-only; databases: %s\n", d.Found.Format.Name(), escape.Text(d.Found.Location.Path), escape.Text(strings.Join(names, ", ")))
 	more, cluster := "", ""
 	if password {

@@ -39,6 +39,7 @@ import (
 // served is a dataset that is being served, on a Unix socket.
 type served struct {
 	socket string
+	about  string     // its first line
 	stop   func() int // ends it and returns the exit code
 }
 
@@ -67,6 +68,9 @@ func serveOn(t testing.TB, args ...string) *served {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
+		}
+		if s.about == "" {
+			s.about = line
 		}
 		if strings.Contains(line, "redis-cli") {
 			go io.Copy(io.Discard, lines)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/cmd/kvferry/cli"
+	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/render"
@@ -19,7 +20,6 @@ import (
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/object"
 	"kvferry/record"
-	"kvferry/redis/rdb"
 )
 
 const verifyHelp = `Read every row of a dataset and list what is wrong: inconsistent records, rows that no reader shows,
@@ -100,15 +100,12 @@ func severities() (out []cli.Option[record.Severity]) {
 	return out
 }
 
-// restLosses lists the kinds of losses that errors mean: of damage, of data that this version does not know, or both.
+// restLosses lists the kinds of losses that findings mean: damage, data that this version does not know, or data that no
+// record holds.
 func restLosses(counts []verify.KindCount) string {
 	var kinds []string
 	for _, c := range counts {
-		kind := record.LossDamaged
-		if c.Kind == record.FindNewer {
-			kind = record.LossNewer
-		}
-		if c.Severity == record.Error && !slices.Contains(kinds, kind) {
+		if kind := convert.LossOf(c.Kind, c.Severity.String()); kind != "" && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -117,19 +114,19 @@ func restLosses(counts []verify.KindCount) string {
 }
 
 // restLine is the command line that saves what can be read of a damaged dataset, or "" if there is none.
-func restLine(d *Dataset, location string, counts []verify.KindCount) string {
-	limits, path := d.Found.Format.Limits(), strings.TrimRight(d.Found.Location.Path, "/")
-	switch {
-	case limits.Place == format.OnServer || path == "" || path == "-":
+func restLine(cmd *cobra.Command, d *Dataset, location string, counts []verify.KindCount) string {
+	limits, path := d.Found.Format.Limits(), d.Found.Location.Path
+	if limits.Place == format.OnServer || strings.Trim(path, "/") == "" || path == "-" {
 		return ""
-	case limits.NoTarget != "":
-		return cli.CommandLine([]string{"dump", "--salvage", "-o", path + ".rest.jsonl", location})
 	}
-	args := []string{"convert", "--allow-loss", restLosses(counts)}
-	if v, ok := format.As[interface{ Writable() string }](d.Source); ok && v.Writable() != rdb.DefaultVersion.String() {
-		args = append(args, "--rdb-version", v.Writable())
+	shape := format.ShapeOf(d.Source)
+	flags, target := d.Found.Like(shape, shape.Layout, ".rest")
+	opening := openingWords(cmd.Flags())
+	if limits.NoTarget != "" {
+		_, output, _ := strings.Cut(target, ":")
+		return cli.CommandLine(slices.Concat([]string{"dump", "--salvage", "-o", output + ".jsonl"}, opening, []string{location}))
 	}
-	return cli.CommandLine(append(args, location, format.LocationName(d.Found.Format)+":"+path+".rest"))
+	return cli.CommandLine(slices.Concat([]string{"convert", "--allow-loss", restLosses(counts)}, opening, flags, []string{location, target}))
 }
 
 // verification returns the options to verify a dataset. Verification opens the source, which stays known.
@@ -201,7 +198,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	if v != nil {
 		counts = v.Counts
 	}
-	about.Rest = restLine(d, location, counts)
+	about.Rest = restLine(cmd, d, location, counts)
 	if rep != nil {
 		if err = rep.Fill(d.Scan, tasks, &about); err == nil {
 			err = cli.ToOutput(cmd, f.output, func(w io.Writer) error { return cli.PrintJSON(w, rep) })

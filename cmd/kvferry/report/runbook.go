@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
 	"kvferry/inspect/verify"
 	"kvferry/internal/sys/disk"
@@ -33,6 +35,7 @@ type Runbook struct {
 	From         *catalog.Found
 	Target       format.Format
 	Compare      []string // the words that compare source and target
+	Verify       string   // the command line that verifies the source
 
 	b strings.Builder
 }
@@ -52,9 +55,6 @@ func (b *Runbook) Markdown() string {
 }
 
 func (b *Runbook) line(format string, args ...any) { fmt.Fprintf(&b.b, format+"\n", args...) }
-
-// command adds a command line in a paragraph of its own.
-func (b *Runbook) command(words ...string) { b.line("\n    %s\n", cli.CommandLine(words)) }
 
 // item adds an item of a list. It is wrapped like the pages of docs.
 func (b *Runbook) item(format string, args ...any) { b.line("* "+format, args...) }
@@ -112,7 +112,7 @@ func (b *Runbook) before() {
 		"move and run `kvferry plan` again.")
 	if b.Checked.Total(record.Warning) > 0 {
 		b.line("\nThe source is not sound (%s). Read what is wrong, and decide whether it is the right copy:", render.Summary(b.Checked))
-		b.command("verify", b.Source)
+		b.line("\n    %s\n", b.Verify)
 	}
 	parent := filepath.Dir(filepath.Clean(b.Report.Target.Path))
 	if _, err := disk.Stat(parent); errors.Is(err, fs.ErrNotExist) && !b.toServer() && !b.uploads() {
@@ -202,29 +202,19 @@ func (b *Runbook) start() {
 		n, _ := strconv.Atoi(name)
 		most = max(most, n+1)
 	}
-	switch b.Target.Name() {
-	case "nemo", "blackwidow":
-		b.item("Set `db-path` in pika.conf to `%s` and `databases` to %d.", path, most)
-	case "floyd":
-		b.item("Set `db-path` in pika.conf to `%s` and `databases` to %d.", path, most)
-		b.item("Set `db-instance-num` and `default-slot-num` to %s and %s: with other numbers the server does not find all keys.",
-			b.option("instances"), b.option("slots"))
-	case "kvrocks":
-		b.item("Set `dir` in kvrocks.conf to `%s`, the directory that has `db`.", path)
-		for _, n := range slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "__namespace" }) {
-			b.item("Database `%s` is a namespace: add `namespace.%s TOKEN` and `requirepass`. Clients reach it with its token.", escape.Text(n), escape.Text(n))
+	limits := b.Target.Limits()
+	known := strings.NewReplacer("{path}", path, "{dir}", filepath.Dir(path), "{file}", filepath.Base(path), "{databases}", strconv.Itoa(most),
+		"{instances}", b.option("instances"), "{slots}", b.option("slots"))
+	for _, text := range limits.Start {
+		b.item("%s", known.Replace(text))
+	}
+	if b.Report.Cluster {
+		b.item("Set `cluster-enabled` to `yes`.")
+	}
+	for _, name := range names {
+		if limits.StartDB != "" && name != limits.DefaultDB {
+			b.item("%s", strings.ReplaceAll(limits.StartDB, "{db}", escape.Text(name)))
 		}
-	case "rdb":
-		b.item("Set `dir` to `%s`, `dbfilename` to `%s` and `appendonly` to `no`; afterwards `CONFIG SET appendonly yes` works as usual.",
-			filepath.Dir(path), filepath.Base(path))
-		b.item("Set `databases` to %d or more.", most)
-	case "aof":
-		b.item("Set `dir` to `%s` and `appendonly` to `yes`.", path)
-		b.item("Set `databases` to %d or more.", most)
-	case "ardb":
-		b.item("Set `engine` and `data-dir` in ardb.conf: the directory of the engine below `data-dir` is `%s`.", path)
-	case "ssdb":
-		b.item("Set `work_dir` in ssdb.conf to the directory whose `data` is `%s`.", path)
 	}
 	b.item("Give the files to the user of the server (`chown -R`).")
 	b.line("")
@@ -264,15 +254,38 @@ func (b *Runbook) rest() {
 	b.line("\n## %d. Go back\n", n+1)
 	text := "The source is as it was. Until the new server has received writes, start the old one on it again."
 	if limits := b.From.Format.Limits(); limits.NoTarget == "" && limits.Place != format.OnServer && !b.toServer() {
-		path := strings.TrimRight(b.From.Location.Path, "/")
 		text += " Afterwards convert back"
-		if disk.IsMounted(path) { // no target
+		if disk.IsMounted(b.From.Location.Path) { // no target
 			text += " to the disk and upload the result"
-			path, _, _ = strings.Cut(disk.Address(path), "?")
-			path = "./" + filepath.Base(path)
 		}
+		flags, target := b.From.Like(b.Report.Shape, format.LayoutAuto, ".back")
 		text += "; what only the new server can hold is then a loss:\n\n    " +
-			cli.CommandLine([]string{"convert", "--dry-run", b.Goal, b.From.Location.Format + ":" + path + ".back"})
+			cli.CommandLine(slices.Concat([]string{"convert", "--dry-run"}, flags, b.home(), []string{b.Goal, target}))
 	}
 	b.line("%s", text)
+	for _, n := range b.named() {
+		b.item("Database `%s` was `%s`: converted by itself, with `%s`, it has its name again.", escape.Text(n.B), escape.Text(n.A),
+			escape.Text(escape.Shell([]string{"--db", n.B, "--namespace", n.A})))
+	}
+}
+
+// named lists the databases that the way back leaves with a number instead of their name.
+func (b *Runbook) named() compare.DBMap {
+	from, to := b.From.Format.Limits(), b.Target.Limits()
+	if from.Numbered || !to.Numbered || b.toServer() {
+		return nil
+	}
+	return slices.DeleteFunc(Renames(b.Report), func(n compare.DBNames) bool {
+		return n.B == "0" || n.A == "db"+n.B
+	})
+}
+
+// home is the flag that gives the database that clients start in the name that it has in the source.
+func (b *Runbook) home() []string {
+	from, to := b.From.Format.Limits(), b.Target.Limits()
+	i := slices.Index(b.Report.Target.DBs, cmp.Or(to.DefaultDB, "0"))
+	if from.Numbered || i < 0 || b.Report.Source.DBs[i] == cmp.Or(from.DefaultDB, "0") {
+		return nil
+	}
+	return []string{"--namespace", b.Report.Source.DBs[i]}
 }

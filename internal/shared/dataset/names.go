@@ -18,6 +18,9 @@ import (
 // InfoFile is the file that Pika's bgsave writes beside the stores.
 const InfoFile = "info"
 
+// PikaStart is how all versions of Pika find a target, see format.Limits.
+const PikaStart = "Set `db-path` in pika.conf to `{path}` and `databases` to {databases}."
+
 // PikaBeside lists the directories that Pika keeps beside its data: backups, dumps for replicas, and logs.
 var PikaBeside = []string{"bgsave", "dbsync", "dump", "log"}
 

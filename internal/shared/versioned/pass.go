@@ -115,7 +115,12 @@ func (p *Pass) Damage(k *Keyspace, kind string, place record.Place, detail strin
 
 // Remark reports a finding about the current record that does not damage its data.
 func (p *Pass) Remark(kind string, severity record.Severity, detail string) {
-	p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: severity, Type: p.h.Type, Key: p.h.Key, Place: p.Place(), Detail: detail})
+	p.Remarks(0, kind, severity, detail)
+}
+
+// Remarks reports n faults, 0 being one, as a finding.
+func (p *Pass) Remarks(n int64, kind string, severity record.Severity, detail string) {
+	p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: severity, Type: p.h.Type, Key: p.h.Key, Place: p.Place(), Detail: detail, Times: n})
 }
 
 // Malformed counts and reports an undecodable row of the meta rows' keyspace. key is the user key as far as known.

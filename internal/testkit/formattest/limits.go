@@ -23,7 +23,7 @@ func Limits(t testing.TB, f format.Format, want string) {
 	for i := range v.NumField() {
 		name, x := v.Type().Field(i).Name, v.Field(i)
 		switch {
-		case x.IsZero() || strings.HasSuffix(name, "Detail") || strings.HasSuffix(name, "Details") || name == "Databases" || name == "Losses":
+		case x.IsZero() || strings.HasSuffix(name, "Detail") || strings.HasSuffix(name, "Details") || name == "Databases" || name == "Losses" || strings.HasPrefix(name, "Start"):
 		case name == "Stores":
 			got = append(got, supports(f.Limits().Stores)...)
 		case x.Kind() == reflect.Bool:

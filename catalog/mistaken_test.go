@@ -1,0 +1,60 @@
+package catalog_test
+
+import (
+	"strings"
+	"testing"
+
+	"kvferry/catalog"
+)
+
+// TestMistaken checks that what looks like another kind of location is refused as a source and as a target, with what to
+// write.
+func TestMistaken(t *testing.T) {
+	c := catalog.Default()
+	for given, want := range map[string]string{
+		"kvrocks://127.0.0.1:6666": "kvrocks names files and no server: write kvrocks:/path",
+		"pika3://10.0.0.1:9221":    "a server that runs is redis://10.0.0.1:9221",
+		"ardb://h":                 "write ardb:/path",
+		"rdb:///data/x":            "write rdb:/path",
+		"parquet://x":              "write parquet:/path",
+		"kvrocks2.17://x:1":        "redis://x:1",
+		"Kvrocks://x:1":            "redis://x:1",
+		"valkey://127.0.0.1:6379":  "redis://127.0.0.1:6379",
+		"REDIS://127.0.0.1:6379":   "write redis://127.0.0.1:6379",
+		"file:///data/x":           "write the path alone, or FORMAT:/data/x",
+		"gs://bucket/x":            "no such scheme",
+		"127.0.0.1:6379":           "redis://127.0.0.1:6379; if it is a path, write ./127.0.0.1:6379",
+		"localhost:6379/2":         "redis://localhost:6379/2",
+		"[::1]:6379":               "redis://[::1]:6379",
+		"db-1.example.com:6380":    "redis://db-1.example.com:6380",
+		"RDB:x":                    "write rdb:x",
+		"Kvrocks:x":                "write kvrocks:x",
+		"Ardb+LevelDB:x":           "write ardb+leveldb:x",
+		"Pika3.5:/x":               "write pika3.5:/x",
+		"kvrocks2.12:x":            "write kvrocks:, which is Kvrocks 2.0 and later",
+		"ssdb1.9:x":                "write ssdb:",
+		"kvrocks2.6:x":             "write kvrocks2.9:",
+		"valkey:x":                 "rdb: is a dump",
+		"redis7:x":                 "rdb: is a dump",
+		"Valkey8.1:x":              "rdb: is a dump",
+		"json:x":                   "kvferry dump --format",
+		"jsonl:x":                  "kvferry dump --format",
+		"rocksdb:x":                "as in ardb+rocksdb:",
+		"file:x":                   "write the path alone",
+		"pika:x":                   `did you mean "pika2", "pika3" or "pika4"?`,
+		"nosuch:x":                 "unknown format or server",
+	} {
+		_, source := c.Source(given)
+		_, target := c.Target(given)
+		for side, err := range map[string]error{"source": source, "target": target} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: %v, want %s", side, given, err, want)
+			}
+		}
+	}
+	for _, given := range []string{"kvrocks:x", "rdb:127.0.0.1:6379", "pika3.5:/x", "ardb+leveldb:x", "redis://127.0.0.1:6379", "kvrocks:./a://b"} {
+		if _, err := c.Target(given); err != nil {
+			t.Errorf("target %s: %v", given, err)
+		}
+	}
+}
