@@ -370,5 +370,5 @@ func (p *DiffPrinter) appendValue(dst []byte, t record.Type, prefix string, e *r
 	return dst, nil
 }
 
-// Fingerprint writes a fingerprint file. Equal datasets have equal ones, whatever the version of kvferry.
+// Fingerprint writes a fingerprint file, which does not depend on the version of kvferry.
 func Fingerprint(w io.Writer, _ string, f *inspect.FingerprintFile) error { return indented(w, f) }

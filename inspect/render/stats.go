@@ -34,7 +34,7 @@ func newTable(columns ...string) *page.Columns {
 	return t
 }
 
-// aboutLines says when and by which version numbers were made and, with filters, of what they are.
+// aboutLines prints the time and version of a result, and its filters; filtered describes the numbers they do not apply to.
 func aboutLines(tool string, now int64, of *inspect.Selected, filtered string) []string {
 	lines := []string{fmt.Sprintf("as of %s, by kvferry %s", timeText(now), tool)}
 	words := of.Filters.All()
@@ -47,7 +47,7 @@ func aboutLines(tool string, now int64, of *inspect.Selected, filtered string) [
 	return lines
 }
 
-// onDisk says of what the bytes on disk are.
+// onDisk describes numbers that filters do not change.
 const onDisk = "bytes on disk, rows and files are of all records, whatever the filters"
 
 // Stats prints the content of a dataset as tables. tool is kvferry's version.

@@ -181,8 +181,8 @@ func (t *findingsText) totals() {
 	}
 }
 
-// Verdict sums up a dataset with errors or warnings: what is lost, how sure that is, and what to do. Lost is what could
-// not be read and what is known to be missing; findings that sound datasets have, too, do not count.
+// Verdict sums up a dataset with errors or warnings: the loss, how sure it is, and the next command. The loss covers
+// unread bytes and values and elements known to be missing. Warnings do not count: sound datasets have them.
 type Verdict struct {
 	Cause string `json:"cause,omitempty"` // the first finding that explains others
 	Lost  string `json:"lost"`
@@ -193,7 +193,7 @@ type Verdict struct {
 	DataBytes   int64 `json:"data_bytes"`
 }
 
-// Verdict returns the verdict; nil if there are no errors or warnings.
+// Verdict returns the verdict. It is nil without errors and warnings.
 func (r *Result) Verdict() *Verdict {
 	if r.Total(record.Warning) == 0 {
 		return nil
@@ -262,7 +262,7 @@ func (r *Result) cause() string {
 // sure describes how sure the loss is.
 func (r *Result) sure() string {
 	if i := slices.IndexFunc(r.Gravest, func(f record.Finding) bool { return f.Sure != "" }); i >= 0 {
-		return r.Gravest[i].Sure // damage of a file says it itself
+		return r.Gravest[i].Sure
 	}
 	errors := r.Total(record.Error)
 	switch {

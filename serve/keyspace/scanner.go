@@ -17,17 +17,18 @@ import (
 
 // scanner yields the keys of a span, each once.
 type scanner struct {
-	k    *Keyspace
-	ctx  context.Context
-	db   command.Database
-	span format.Span
-	past bool // it reads past damage
-	r    *record.Walker
-	prev []byte
-	typ  record.Type   // of the last record of the key, if names are shown under several types
-	any  bool          // prev is a key
-	h    record.Header // of a renamed record
-	one  [1]record.Element
+	k      *Keyspace
+	ctx    context.Context
+	db     command.Database
+	span   format.Span
+	past   bool // it reads past damage
+	r      *record.Walker
+	prev   []byte
+	typ    record.Type   // of the last record of the key, if names are shown under several types
+	any    bool          // prev is a key
+	h      record.Header // of a renamed record
+	one    [1]record.Element
+	hidden int64 // records whose names belong to a record of another type
 }
 
 // Scan returns the keys after a position.
@@ -125,7 +126,7 @@ func (s *scanner) next() (*record.Header, error) {
 			return nil, err
 		}
 		again := s.any && bytes.Equal(h.Key, s.prev)
-		if h.Keyless != record.Keyed || again && (s.typ == 0 || h.Type <= s.typ) {
+		if h.Keyless != record.Keyed || again && s.k.Rename && h.Type <= s.typ {
 			continue
 		}
 		if h.Type != record.String && h.Type != record.Stream {
@@ -137,6 +138,10 @@ func (s *scanner) next() (*record.Header, error) {
 			if h.Type == record.Other {
 				h.Native = string(s.one[0].Name)
 			}
+		}
+		if again && !s.k.Rename {
+			s.hidden++
+			continue
 		}
 		if s.prev, s.any = append(s.prev[:0], h.Key...), true; !s.k.Rename {
 			return h, nil
@@ -157,8 +162,9 @@ func (s *scanner) Close() error {
 
 // count counts the keys of a database once.
 type count struct {
-	done chan struct{} // closed at the end
-	n    command.Count
+	done   chan struct{} // closed at the end
+	n      command.Count
+	hidden int64 // records that are not shown
 }
 
 // countSpans is the number of spans to count; estimates follow from the finished ones.
@@ -188,6 +194,31 @@ func (k *Keyspace) Count(db command.Database) command.Count {
 	return n
 }
 
+// Hidden counts the keys in the background and then calls report with the number of records that clients do not see,
+// because their names belong to records of other types, and that of all records. exact is false if some keys could not
+// be counted. The channel is closed at the end.
+func (k *Keyspace) Hidden(report func(hidden, all int64, exact bool)) <-chan struct{} {
+	done := make(chan struct{})
+	k.wg.Add(1)
+	go func() {
+		defer k.wg.Done()
+		defer close(done)
+		hidden, all, exact := int64(0), int64(0), true
+		for _, db := range k.dbs {
+			k.Count(db)
+			k.mu.Lock()
+			c := k.counts[db.Name]
+			k.mu.Unlock()
+			<-c.done
+			hidden, all, exact = hidden+c.hidden, all+c.n.Keys+c.hidden, exact && c.n.Exact
+		}
+		if k.ctx.Err() == nil {
+			report(hidden, all, exact)
+		}
+	}()
+	return done
+}
+
 // count reads the keys of a database, again if its tables had to be sorted first.
 func (k *Keyspace) count(db command.Database, c *count) {
 	defer k.wg.Done()
@@ -205,6 +236,7 @@ func (k *Keyspace) countSpans(db command.Database, c *count) error {
 		spans, err = []format.Span{{}}, nil
 	}
 	var total command.Count
+	c.hidden = 0
 	for i := 0; err == nil && i < len(spans); i++ {
 		if err = k.countSpan(db, spans[i], &total, c); err != nil {
 			break
@@ -229,6 +261,7 @@ func (k *Keyspace) countSpan(db command.Database, span format.Span, total *comma
 	for {
 		h, err := s.Next()
 		if err == io.EOF {
+			c.hidden += s.hidden
 			return nil
 		}
 		if err != nil {

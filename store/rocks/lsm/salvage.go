@@ -176,11 +176,8 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 		ks.Damaged(t.Place(h.Off), Reason(err)+"; its rows are read one after the other, but the engine's lookups miss some of them")
 		return
 	}
-	g, size := t.gap(sep), int64(h.Size)
-	if sep == nil {
-		size = t.Size
-	}
-	ks.Unread(t.Place(h.Off), size, err, fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
+	g := t.gap(sep)
+	ks.Unread(t.Place(h.Off), max(g.size, int64(h.Size)), err, fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
 }
 
 // Newer returns the finding kind for an error: a newer engine may have written anything this reader does not support.
@@ -244,6 +241,7 @@ func (ks *Keyspace) miscounted(t *Table, n *blocks.CountError) {
 type gap struct {
 	low, high []byte
 	after     bool
+	size      int64 // of the whole table; 0: the size of the rows is that of a block
 }
 
 // String describes the range.
@@ -262,6 +260,7 @@ func (g *gap) String() string {
 func (t *Table) gap(sep []byte) gap {
 	g := gap{low: t.First, high: t.Last}
 	if sep == nil {
+		g.size = t.Size
 		return g
 	}
 	if t.Cmp.Compare(sep, t.Last) < 0 {
