@@ -56,6 +56,21 @@ type Scan struct {
 	hashOnly bool // redundant rows may be skipped, and records may come in any order
 }
 
+// Selected says of which records a result is.
+type Selected struct {
+	Filters filter.Conditions `json:"filters"`
+	Expired string            `json:"expired,omitempty"` // drop or keep; "": they are counted apart
+}
+
+// Chosen returns which records the scan selects.
+func (s *Scan) Chosen() Selected {
+	out := Selected{s.Selected().Conditions(s.Now), "drop"}
+	if s.Selected().KeepExpired {
+		out.Expired = "keep"
+	}
+	return out
+}
+
 // Part is a part of a scan for one reader.
 type Part = pass.Task
 

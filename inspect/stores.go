@@ -100,6 +100,39 @@ func (s *Stores) Files() (n int, bytes int64) {
 	return n, bytes
 }
 
+// Data returns the size of what has rows in the open stores.
+func (s *Stores) Data() (bytes int64) {
+	for _, st := range s.All() {
+		for _, f := range st.Files() {
+			if f.Kind != "manifest" && f.Kind != "current" {
+				bytes += f.Size
+			}
+		}
+	}
+	return bytes
+}
+
+// DataOf returns the size of what has rows in a store that cannot be opened: its tables and logs, or the file itself.
+func DataOf(dir string) (bytes int64) {
+	entries, err := disk.ReadDir(dir)
+	if err != nil {
+		st, err := disk.Stat(dir)
+		if err == nil && st.Mode().IsRegular() {
+			return st.Size()
+		}
+		return 0
+	}
+	for _, e := range entries {
+		switch info, err := e.Info(); filepath.Ext(e.Name()) {
+		case ".sst", ".ldb", ".log", ".blob", ".mdb":
+			if err == nil && info.Mode().IsRegular() {
+				bytes += info.Size()
+			}
+		}
+	}
+	return bytes
+}
+
 // Relative makes a path within the dataset relative to it.
 func (s *Stores) Relative(path string) string {
 	rel, err := filepath.Rel(s.Root, path)

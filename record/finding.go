@@ -92,6 +92,8 @@ type Finding struct {
 	// Missing is the number of elements that the record should have and does not; None is true if it has none at all.
 	Missing int64
 	None    bool
+	// Unread is the number of bytes that were not read, as far as it is known.
+	Unread int64
 	// Lost says what a damaged file lacks and Sure how sure that is, for a verdict; "": the counts tell.
 	Lost, Sure string
 	// Times is the number of faults that the finding sums up; 0: one.
@@ -226,6 +228,20 @@ func Number[N ~int | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](n N
 		text = text[:i] + "," + text[i:]
 	}
 	return text
+}
+
+// Percent formats a share of a whole: 12 %, 99.7 %. It is 100 % only of all, and 0 % only of nothing.
+func Percent(part, whole int64) string {
+	p := 100 * float64(part) / float64(max(whole, 1))
+	switch {
+	case part > 0 && p < 0.05:
+		return "< 0.1 %"
+	case part < whole && p >= 99.95:
+		return "> 99.9 %"
+	case p > 0 && p < 10 || part < whole && p >= 99.5:
+		return fmt.Sprintf("%.1f %%", p)
+	}
+	return fmt.Sprintf("%.0f %%", p)
 }
 
 // Bytes formats a number of bytes: 1.5 MiB.

@@ -22,3 +22,13 @@ func TestCompareNames(t *testing.T) {
 		}
 	}
 }
+
+// TestPercent: a share has no exponent, and is 0 % and 100 % only of nothing and of all.
+func TestPercent(t *testing.T) {
+	for want, c := range map[string][2]int64{"0 %": {0, 5}, "< 0.1 %": {1, 100_000}, "0.1 %": {1, 1000}, "9.1 %": {10, 110}, "12 %": {12, 100},
+		"99.7 %": {304, 305}, "> 99.9 %": {99_999, 100_000}, "100 %": {7, 7}} {
+		if got := Percent(c[0], c[1]); got != want {
+			t.Errorf("%d of %d: %s, want %s", c[0], c[1], got, want)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func (x *index) resume(s *rdb.Scanner, parts []int64, err error) bool {
 	if i < 0 || !errors.Is(err, rdb.ErrNewer) {
 		return false
 	}
-	x.unread = append(x.unread, unreadPart{err, x.end})
+	x.unread = append(x.unread, unreadPart{err, x.end, parts[i]})
 	x.open, x.end = nil, parts[i]
 	s.Resume(x.end)
 	return true
@@ -172,18 +172,29 @@ func (x *index) absent() (absent, all int64) {
 	return absent, all
 }
 
+// unreadBytes returns the size of the end of the file that was not read.
+func (x *index) unreadBytes() int64 {
+	if x.err == nil {
+		return 0
+	}
+	return max(x.size-x.end, 0)
+}
+
 // lost says what a file lacks whose end was not read, and how sure that is.
 func (x *index) lost() (lost, sure string) {
 	if x.err == nil { // the checksum alone
 		return "no key is missing, but any value may be wrong: the file has one checksum for everything",
 			"all keys were read; a changed byte in a value leaves no trace"
 	}
-	lost = fmt.Sprintf("everything from offset %s on", record.Number(x.end))
+	unread := x.unreadBytes()
+	if lost = fmt.Sprintf("everything from offset %s on", record.Number(x.end)); unread > 0 && !rdb.EndsEarly(x.err) {
+		lost += fmt.Sprintf(", %s of %s (%s)", record.Bytes(unread), record.Bytes(x.size), record.Percent(unread, x.size))
+	}
 	switch absent, all := x.absent(); {
 	case all > 0 && absent == 0:
 		return lost + ", but none of the keys that the file announces up to there", "later databases leave no trace"
 	case absent > 0:
-		return fmt.Sprintf("%s: %s of the %s that the file announces (%.2g %%)", lost, record.Number(absent), record.Count(all, "key"), 100*float64(absent)/float64(all)),
+		return fmt.Sprintf("%s: %s of the %s that the file announces (%s)", lost, record.Number(absent), record.Count(all, "key"), record.Percent(absent, all)),
 			"the file says how many keys the databases up to there had; later databases leave no trace"
 	}
 	return lost, "the file does not say how many keys follow"

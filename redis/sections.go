@@ -45,8 +45,8 @@ type index struct {
 
 // unreadPart is the unread rest of a part.
 type unreadPart struct {
-	err  error
-	from int64
+	err      error
+	from, to int64
 }
 
 // database is the index of one database.

@@ -64,8 +64,8 @@ func open(ctx context.Context, f format.Format, name string, file *disk.File, pa
 // check reports problems of the whole file. Damage is an error unless Salvage is set. So is a rest that is not read, if no
 // one would hear of it or the file is a target that is read back: a damaged end looks like a newer type.
 func (s *source) check(o *format.OpenOptions) error {
-	report := func(kind string, severity record.Severity, off int64, detail string) {
-		dataset.Report(o, record.Finding{Kind: kind, Severity: severity, Place: record.Place{File: s.name, Off: off}, Detail: detail})
+	finding := func(kind string, off int64, detail string) record.Finding {
+		return record.Finding{Kind: kind, Severity: record.Error, Place: record.Place{File: s.name, Off: off}, Detail: detail}
 	}
 	damage := s.index.err
 	if damage == nil {
@@ -75,7 +75,10 @@ func (s *source) check(o *format.OpenOptions) error {
 	switch errors.As(damage, &c); {
 	case damage == nil:
 	case errors.Is(s.index.err, rdb.ErrNewer) && o.Options.Report != nil && !o.Options.Own:
-		report(record.FindNewer, record.Error, c.Off, fmt.Sprintf("%s; the rest of the file, from offset %d on, is not read", c.Reason(), s.end))
+		f := finding(record.FindNewer, c.Off, fmt.Sprintf("%s; the rest of the file, from offset %d on, is not read", c.Reason(), s.end))
+		f.Lost, f.Sure = s.lost()
+		f.Unread = s.unreadBytes()
+		dataset.Report(o, f)
 	case c == nil || !o.Options.Salvage:
 		return damage
 	default:
@@ -83,21 +86,25 @@ func (s *source) check(o *format.OpenOptions) error {
 		if s.index.err != nil {
 			text += fmt.Sprintf("; what follows offset %d cannot be read", s.end)
 		}
-		f := record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Place: record.Place{File: s.name, Off: c.Off}, Detail: text}
+		f := finding(record.FindDamagedFile, c.Off, text)
 		f.Lost, f.Sure = s.lost()
+		f.Unread = s.unreadBytes()
 		dataset.Report(o, f)
 	}
 	for _, part := range s.unread {
 		if errors.As(part.err, &c) {
-			report(record.FindNewer, record.Error, c.Off, fmt.Sprintf("%s; the rest of what that server sent, from offset %d on, is not read", c.Reason(), part.from))
+			f := finding(record.FindNewer, c.Off, fmt.Sprintf("%s; the rest of what that server sent, from offset %d on, is not read", c.Reason(), part.from))
+			f.Unread = part.to - part.from
+			dataset.Report(o, f)
 		}
 	}
 	for _, old := range s.old {
-		report(record.FindNewer, record.Error, old.off, OldFunctionDetail(old.key))
+		dataset.Report(o, finding(record.FindNewer, old.off, OldFunctionDetail(old.key)))
 	}
 	if s.skips > 0 {
-		report(FindUnreadMeta, record.Warning, record.NoOffset,
-			fmt.Sprintf("metadata that modules keep with %s is not read", record.Count(s.skips, "key")))
+		f := finding(FindUnreadMeta, record.NoOffset, fmt.Sprintf("metadata that modules keep with %s is not read", record.Count(s.skips, "key")))
+		f.Severity = record.Warning
+		dataset.Report(o, f)
 	}
 	return s.checkTail(o)
 }
@@ -136,11 +143,11 @@ func (s *source) checkTail(o *format.OpenOptions) error {
 	if severity == record.Error && !o.Options.Salvage {
 		return &record.CorruptError{Off: s.tail.off, Field: "end", Err: errors.New(detail)}
 	}
-	off := s.tail.off
+	f := record.Finding{Kind: FindTrailing, Severity: severity, Place: record.Place{File: s.name, Off: s.tail.off}, Detail: detail, Unread: s.size - s.tail.off}
 	if severity < record.Error {
-		off = s.index.rest // all ignored bytes, including zeros
+		f.Place.Off, f.Unread = s.index.rest, 0 // all ignored bytes, including zeros
 	}
-	dataset.Report(o, record.Finding{Kind: FindTrailing, Severity: severity, Place: record.Place{File: s.name, Off: off}, Detail: detail})
+	dataset.Report(o, f)
 	return nil
 }
 

@@ -378,5 +378,5 @@ func (p *DiffPrinter) appendValue(dst []byte, t record.Type, prefix string, e *r
 	return dst, nil
 }
 
-// Fingerprint writes a fingerprint file.
-func Fingerprint(w io.Writer, f *inspect.FingerprintFile) error { return indented(w, f) }
+// Fingerprint writes a fingerprint file, which does not depend on the version of kvferry.
+func Fingerprint(w io.Writer, _ string, f *inspect.FingerprintFile) error { return indented(w, f) }

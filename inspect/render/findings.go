@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kvferry/inspect"
 	"kvferry/inspect/verify"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
@@ -66,12 +67,14 @@ func indented(w io.Writer, v any) error {
 // Result is a verification, with the details that the command adds.
 type Result struct {
 	*verify.Outcome
-	Tool    string // version of the program
-	Source  string // as given on the command line
-	NowMS   int64
-	Seconds float64         // duration
-	Rest    string          // command line that saves the readable part
-	FailOn  record.Severity // findings of this severity or higher fail the command
+	Tool   string // version of the program
+	Source string // as given on the command line
+	NowMS  int64
+	// Selected are the records that were checked.
+	Selected inspect.Selected
+	Seconds  float64         // duration
+	Rest     string          // command line that saves the readable part
+	FailOn   record.Severity // findings of this severity or higher fail the command
 }
 
 // Failed reports whether the command fails.
@@ -87,13 +90,14 @@ type jsonFinding struct {
 	Place    *record.Place `json:"place,omitempty"`
 	Detail   string        `json:"detail"`
 	Missing  int64         `json:"missing_elements,omitempty"`
+	Unread   int64         `json:"unread_bytes,omitempty"`
 	// FollowsFrom is the index of a finding that explains this one.
 	FollowsFrom *int `json:"follows_from,omitempty"`
 }
 
 // newJSONFinding encodes a finding. cause is the index of the finding that it may follow from, or -1.
 func newJSONFinding(f *record.Finding, cause int) jsonFinding {
-	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: jsonl.Text(f.DB), Keyspace: f.Keyspace, Detail: f.Detail, Missing: f.Missing}
+	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: jsonl.Text(f.DB), Keyspace: f.Keyspace, Detail: f.Detail, Missing: f.Missing, Unread: f.Unread}
 	if cause >= 0 {
 		out.FollowsFrom = &cause
 	}
@@ -114,13 +118,15 @@ type jsonCount struct {
 	Kind     string `json:"kind"`
 	Severity string `json:"severity"`
 	Count    int64  `json:"count"`
+	Unread   int64  `json:"unread_bytes,omitempty"`
 }
 
 type jsonResult struct {
-	Tool      string        `json:"tool"`
-	Source    string        `json:"source"`
-	Format    string        `json:"format"`
-	NowMS     int64         `json:"now_ms"`
+	Tool   string `json:"tool"`
+	Source string `json:"source"`
+	Format string `json:"format"`
+	NowMS  int64  `json:"now_ms"`
+	inspect.Selected
 	Seconds   float64       `json:"seconds"`
 	Passed    bool          `json:"passed"`
 	Databases []string      `json:"databases"`
@@ -133,18 +139,19 @@ type jsonResult struct {
 	Bytes     int64         `json:"bytes"`
 	Skipped   int64         `json:"skipped,omitempty"`
 	Unread    []string      `json:"unread,omitempty"`
+	Verdict   *Verdict      `json:"verdict"` // null: sound
 	Counts    []jsonCount   `json:"counts"`
 	Findings  []jsonFinding `json:"findings"`
 }
 
 // JSON writes a verification as one JSON document.
 func JSON(w io.Writer, r *Result) error {
-	out := jsonResult{Tool: "kvferry " + r.Tool, Source: r.Source, Format: r.Format, NowMS: r.NowMS, Seconds: r.Seconds,
+	out := jsonResult{Tool: "kvferry " + r.Tool, Source: r.Source, Format: r.Format, NowMS: r.NowMS, Selected: r.Selected, Seconds: r.Seconds, Verdict: r.Verdict(),
 		Passed: !r.Failed(), Databases: r.Databases, Records: r.Records, Expired: r.Expired, Elements: r.Elements, Rows: r.Rows,
 		Entries: r.Entries, Files: r.Files, Bytes: r.Bytes, Skipped: r.Skipped, Unread: r.Unread,
 		Counts: []jsonCount{}, Findings: []jsonFinding{}}
 	for _, c := range r.Counts {
-		out.Counts = append(out.Counts, jsonCount{c.Kind, c.Severity.String(), c.Count})
+		out.Counts = append(out.Counts, jsonCount{c.Kind, c.Severity.String(), c.Count, c.Unread})
 	}
 	causes := r.Causes()
 	for i := range r.Findings {

@@ -17,11 +17,11 @@ import (
 //go:embed page.html
 var pageFrame string
 
-// HTML writes a page about the content of a dataset. version is kvferry's version. The page needs no network, no
+// HTML writes a page about the content of a dataset. tool is kvferry's version. The page needs no network, no
 // other file and no scripts; one script makes its tables sortable and draws the prefixes as a map.
-func HTML(w io.Writer, source, version string, s *stats.Result) error {
-	h := &htmlPage{stats: newJSONStats(s)}
-	h.title(source, version)
+func HTML(w io.Writer, tool string, s *stats.Result) error {
+	h := &htmlPage{stats: newJSONStats(tool, s)}
+	h.title(tool)
 	h.tiles()
 	h.types()
 	h.prefixes()
@@ -32,7 +32,7 @@ func HTML(w io.Writer, source, version string, s *stats.Result) error {
 	h.keys()
 	h.garbage()
 	h.files()
-	title := esc(source + " – kvferry inspect " + version)
+	title := esc(s.Source + " – kvferry inspect " + tool)
 	_, err := strings.NewReplacer("{{TITLE}}", title, "{{PAGE}}", h.b.String()).WriteString(w, pageFrame)
 	return err
 }

@@ -51,10 +51,14 @@ func (h *htmlPage) label(t *jsonType) string {
 	return t.Type
 }
 
-func (h *htmlPage) title(source, version string) {
+func (h *htmlPage) title(tool string) {
 	s := h.stats
-	h.add("<h1>%s</h1>\n<p class=\"sub\">%s</p>\n", esc(source), esc(fmt.Sprintf("%s, %s, as of %s, by kvferry %s", s.Format,
-		record.Count(int64(len(s.Databases)), "database"), timeText(s.NowMS), version)))
+	h.add("<h1>%s</h1>\n", esc(s.Source))
+	lines := aboutLines(tool, s.NowMS, &s.Selected, onDisk)
+	lines[0] = fmt.Sprintf("%s, %s, %s", s.Format, record.Count(int64(len(s.Databases)), "database"), lines[0])
+	for _, line := range lines {
+		h.add("<p class=\"sub\">%s</p>\n", esc(line))
+	}
 }
 
 func (h *htmlPage) tiles() {

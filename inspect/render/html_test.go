@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +14,11 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/inspect"
 	"kvferry/inspect/quantile"
 	"kvferry/inspect/stats"
 	"kvferry/inspect/storage"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 
@@ -28,7 +31,7 @@ func pageStats() *stats.Result {
 		}
 		return h.Distribution()
 	}
-	s := &stats.Result{Format: "nemo", Databases: []string{"0", "1"}, NowMS: 1700000000000}
+	s := &stats.Result{Source: "/data/<pika>", Selected: inspect.Selected{Filters: filter.Conditions{"sample": {"100"}, "match": {"b:*"}}, Expired: "keep"}, Format: "nemo", Databases: []string{"0", "1"}, NowMS: 1700000000000}
 	for i, t := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet, record.Stream} {
 		n := int64(i + 1)
 		s.Types = append(s.Types, stats.Type{DB: "0", Type: t, Sum: stats.Sum{Records: 100 * n, Elements: 1000 / n, Bytes: 5000 * n * n}, Disk: 4000 * n,
@@ -85,16 +88,35 @@ func i64(b bool) int64 {
 func htmlOf(t *testing.T, s *stats.Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, "/data/<pika>", "v1.2.3", s); err != nil {
+	if err := HTML(&b, "v1.2.3", s); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
+// TestStatsSay: every form names the source, the filters, the time and the version, and of what the bytes on disk are.
+func TestStatsSay(t *testing.T) {
+	for name, print := range map[string]func(io.Writer, string, *stats.Result) error{"text": Stats, "json": StatsJSON, "html": HTML} {
+		var b strings.Builder
+		if err := print(&b, "v1.2.3", pageStats()); err != nil {
+			t.Fatal(err)
+		}
+		text := html.UnescapeString(b.String())
+		for _, want := range []string{"/data/<pika>", "b:*", "sample", "100", "keep", "v1.2.3", onDisk} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, text)
+			}
+		}
+		if !strings.Contains(text, "2023-11-14T22:13:20Z") && !strings.Contains(text, "1700000000000") {
+			t.Errorf("%s lacks the time:\n%s", name, text)
+		}
+	}
+}
+
 // TestBlobFiles checks that blob files have their own lines, with their garbage.
 func TestBlobFiles(t *testing.T) {
 	var text, doc bytes.Buffer
-	if err := errors.Join(Stats(&text, pageStats()), StatsJSON(&doc, pageStats())); err != nil {
+	if err := errors.Join(Stats(&text, "v1.2.3", pageStats()), StatsJSON(&doc, "v1.2.3", pageStats())); err != nil {
 		t.Fatal(err)
 	}
 	if s := text.String(); !regexp.MustCompile(`hash/default +blobs +3 +4\.0 KiB +7 +lz4`).MatchString(s) ||

@@ -64,10 +64,16 @@ func JUnit(w io.Writer, r *Result) error {
 	s := junitSuite{Name: r.Source, Package: "kvferry.verify", Hostname: host, Errors: 0,
 		Timestamp: time.UnixMilli(r.NowMS).UTC().Format("2006-01-02T15:04:05"), Time: fmt.Sprintf("%.3f", r.Seconds),
 		Properties: junitProperties{[]junitProperty{
-			{"tool", "kvferry " + r.Tool}, {"format", r.Format},
+			{"tool", "kvferry " + r.Tool}, {"source", r.Source}, {"format", r.Format}, {"filters", escape.Shell(r.Selected.Filters.All())},
+			{"as_of", timeText(r.NowMS)},
 			{"records", fmt.Sprint(r.Records)}, {"elements", fmt.Sprint(r.Elements)},
 			{"files", fmt.Sprint(r.Files)}, {"bytes", fmt.Sprint(r.Bytes)}}},
 		Out: Summary(r.Outcome)}
+	if v := r.Verdict(); v != nil {
+		s.Out += "\n" + strings.Join(v.lines(), "\n")
+		s.Properties.Properties = append(s.Properties.Properties, junitProperty{"cause", v.Cause}, junitProperty{"lost", v.Lost},
+			junitProperty{"how_sure", v.Sure}, junitProperty{"next", v.Next})
+	}
 	counts := make(map[string][]verify.KindCount)
 	for _, c := range r.Counts {
 		counts[c.Kind] = append(counts[c.Kind], c)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"kvferry/inspect"
 	"kvferry/inspect/verify"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 
@@ -31,10 +34,10 @@ func damaged() *Result {
 	groups := []verify.Group{{GroupID: verify.GroupID{Kind: "count-mismatch", Severity: record.Error, DB: "0", Type: record.Hash, Store: "hashes"},
 		Count: 3, First: []byte("user:1"), Last: []byte("user:3"), Missing: 2000, Short: 3, None: 1}}
 	return &Result{Rest: "kvferry convert", Outcome: &verify.Outcome{Format: "blackwidow", Databases: []string{"0", "1"}, Records: 10, Elements: 20, Groups: groups,
-		Rows: 40, Entries: 50, Files: 3, Bytes: 12345, Findings: findings, Skipped: 2, Unread: []string{"database 0, hash"},
+		Rows: 40, Entries: 50, Files: 3, Bytes: 12345, Data: 12000, Findings: findings, Gravest: findings, Skipped: 2, Unread: []string{"database 0, hash"},
 		Counts: []verify.KindCount{{Kind: "count-mismatch", Severity: record.Error, Count: 3}, {Kind: "damaged-block", Severity: record.Error, Count: 1},
 			{Kind: "zset-bad-score", Severity: record.Error, Count: 1}, {Kind: "orphan-rows", Severity: record.Warning, Count: 1}, {Kind: "brand-new", Severity: record.Note, Count: 1}}},
-		Tool: "test", Source: "/data/pika dump", NowMS: 1700000000000, Seconds: 1.5, FailOn: record.Error}
+		Tool: "test", Source: "/data/pika dump", Selected: inspect.Selected{Filters: filter.Conditions{"sample": {"100"}, "type": {"hash"}}}, NowMS: 1700000000000, Seconds: 1.5, FailOn: record.Error}
 }
 
 func sound() *Result {
@@ -266,10 +269,11 @@ func TestTextReport(t *testing.T) {
 		"error damaged-block db 0: checksum mismatch [hashes/data_cf, hashes/000012.sst, offset 4096, level 6]\n" +
 			"  follows: error count-mismatch db 0: 3 hashes lost 2,000 elements; 1 of them lost all: keys \"user:1\" … \"user:3\"\n",
 		"warning orphan-rows db 0 set", "not all records could be read: database 0, hash\n",
-		"\nlost: the rows of unreadable tables, blocks or pages (2); 2,000 elements (99 %) of 3 keys, 1 of which lost all\n" +
+		"\nlost: the rows of unreadable tables, blocks or pages (2); 2,000 elements (99 % of 2,020) of 3 keys, 1 of which lost all; what could not be read of hashes/000012.sst\n" +
 			"how sure: at least that much; a key without any row outside the unreadable part leaves no trace\n" +
 			"next: kvferry help findings, \"What cannot be passed over\"\n",
-		"       3  error    count-mismatch", "/data/pika dump: 10 records, 20 elements, 50 entries in 3 files (12.1 KiB): 5 errors, 1 warning, 1 note",
+		"       3  error    count-mismatch", "/data/pika dump: 10 records, 20 elements, 50 entries in 3 files (12.1 KiB): 5 errors, 1 warning, 1 note\n" +
+			"as of 2023-11-14T22:13:20Z, by kvferry test\nfilters: --type hash --sample 100; ",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("missing %q in\n%s", want, b.String())
@@ -279,8 +283,35 @@ func TestTextReport(t *testing.T) {
 		t.Errorf("a consequence is listed beside its cause:\n%s", text)
 	}
 	b.Reset()
-	if err := Findings(&b, sound()); err != nil || b.String() != "db: 1 record, 1 element: sound\n" {
+	if err := Findings(&b, sound()); err != nil || b.String() != "db: 1 record, 1 element: sound\nas of 2023-11-14T22:13:20Z, by kvferry test\n" {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// TestReportsSay: every form names the source, the filters, the time and the version, and has the verdict.
+func TestReportsSay(t *testing.T) {
+	for name, c := range map[string]struct {
+		print func(io.Writer, *Result) error
+		want  []string
+	}{
+		"text": {Findings, nil},
+		"json": {JSON, []string{`"now_ms": 1700000000000`, `"verdict": {`, `"how_sure": "at least`}},
+		"junit": {JUnit, []string{`name="source" value="/data/pika dump"`, `name="filters" value="--type hash --sample 100"`, `name="as_of" value="2023-11-14T22:13:20Z"`,
+			`name="lost" value="the rows of`, `name="how_sure"`, `name="next" value="kvferry help`, "&#xA;lost: the rows of"}},
+		"sarif": {SARIF, []string{`"source": "/data/pika dump"`, `"now_ms": 1700000000000`, `"verdict": {`, `"how_sure": "at least`, `"next": "kvferry help`}},
+	} {
+		var b strings.Builder
+		if err := c.print(&b, damaged()); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range append(c.want, "/data/pika dump", "sample", "100", "test", "the rows of unreadable tables", "damaged-block in hashes/000012.sst") {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, b.String())
+			}
+		}
+	}
+	if r := damaged(); !strings.HasPrefix(r.Line(), "/data/pika dump: 5 errors, 1 warning, 1 note; cause: ") || strings.Contains(r.Line(), "\n") {
+		t.Error(r.Line())
 	}
 }
 
@@ -292,20 +323,42 @@ func TestVerdict(t *testing.T) {
 	lost := func(missing, none, count int64) []verify.Group {
 		return []verify.Group{{GroupID: verify.GroupID{Kind: "count-mismatch", Severity: record.Error}, Count: count, Short: count, Missing: missing, None: none}}
 	}
+	unread := func(n int64, f record.Finding) record.Finding {
+		f.Unread = n
+		return f
+	}
+	says := func(n int64, f record.Finding) record.Finding {
+		f.Lost, f.Sure = "the end", "quite"
+		return unread(n, f)
+	}
+	warned := lost(7, 0, 3)
+	warned[0].Severity = record.Warning
 	for name, c := range map[string]struct {
 		v    verify.Outcome
 		want []string
 	}{
-		"all of keys": {verify.Outcome{Elements: 60, Groups: lost(40, 2, 2), Findings: []record.Finding{finding("damaged-block", record.Error, "a/1.sst")}},
-			[]string{"lost: 40 elements (40 %), all of 2 keys", "how sure: at least", "next: rest"}},
+		"all of keys": {verify.Outcome{Elements: 60, Groups: lost(40, 2, 2), Data: 2000, Findings: []record.Finding{unread(150, finding("damaged-block", record.Error, "a/1.sst"))}},
+			[]string{"lost: the rows in 150 B that could not be read, 7.5 % of the 2.0 KiB of tables and logs; 40 elements (40 % of 100), all of 2 keys", "how sure: at least", "next: rest"}},
 		"some of keys": {verify.Outcome{Elements: 60, Groups: lost(40, 0, 1), Findings: []record.Finding{finding("count-mismatch", record.Error, "a/1.sst")}},
-			[]string{"lost: 40 elements (40 %) of 1 key", "how sure: everything was read; what", "next: rest"}},
+			[]string{"lost: 40 elements (40 % of 100) of 1 key", "how sure: everything was read; what", "next: rest"}},
+		"what sound datasets have": {verify.Outcome{Elements: 60, Data: 1000, Groups: append(warned, verify.Group{GroupID: verify.GroupID{Kind: "orphan-rows", Severity: record.Warning, Store: "a"}, Count: 9}),
+			Findings: []record.Finding{unread(999, finding("file-size-mismatch", record.Error, "a/1.sst")), finding("orphan-rows", record.Warning, "a/2.sst")}},
+			[]string{"lost: the rows in 999 B that could not be read, 99.9 % of the 1000 B of tables and logs\n",
+				"how sure: at least that much; a key without any row outside the unreadable part leaves no trace; rows without a meta row, as deleted keys leave them, too: of 9 keys\n", "next: rest"}},
+		"values": {verify.Outcome{Findings: []record.Finding{finding("damaged-value", record.Error, "x.rdb"), finding("newer", record.Error, "x.rdb")}},
+			[]string{"lost: rows and values not read, or not to their end: 2 (damaged-value 1, newer 1)", "how sure: everything else was read", "next: rest"}},
+		"the rest of a file": {verify.Outcome{Data: 100, Findings: []record.Finding{says(60, finding("newer", record.Error, "x.rdb"))}},
+			[]string{"lost: the end\n", "how sure: quite", "next: rest"}},
+		"any key": {verify.Outcome{Findings: []record.Finding{finding("aof-command", record.Error, "x.aof")}},
+			[]string{"lost: rows and values not read, or not to their end: 1 (aof-command 1)", "how sure: at least that much; a command that does not name", "next: rest"}},
+		"order": {verify.Outcome{Findings: []record.Finding{finding("key-order", record.Error, "a/1.sst")}},
+			[]string{"lost: no rows; 1 error says", "how sure: everything was read; what", "next: rest"}},
+		"all": {verify.Outcome{Unread: []string{"all of kv"}, Findings: []record.Finding{finding("zset-bad-score", record.Error, "a/1.sst")}},
+			[]string{"lost: what could not be read: all of kv\n", "how sure: at least", "next: kvferry help findings, \"What"}},
 		"of a list of files": {verify.Outcome{Findings: []record.Finding{finding("missing-file", record.Error, "hashes/CURRENT")}},
-			[]string{"lost: no rows of tables and logs", "how sure: at least", "next: rest"}},
-		"of a list and a log": {verify.Outcome{Findings: []record.Finding{finding("missing-file", record.Error, "CURRENT"), finding("damaged-file", record.Error, "7.log")}},
-			[]string{"lost: what could not be read of CURRENT and 1 other file", "how sure: at least", "next: rest"}},
-		"of files": {verify.Outcome{Findings: []record.Finding{finding("damaged-file", record.Error, "7.log")}},
-			[]string{"lost: what could not be read of 7.log", "how sure: at least", "next: rest"}},
+			[]string{"lost: no rows of tables and logs", "how sure: all tables and logs of the directory", "next: rest"}},
+		"of a list and a log": {verify.Outcome{Findings: []record.Finding{finding("missing-file", record.Error, "CURRENT"), finding("damaged-file", record.Error, "7.log"), finding("damaged-file", record.Error, "8.log")}},
+			[]string{"lost: what could not be read of 7.log and 1 other file", "how sure: at least", "next: rest"}},
 		"no rows": {verify.Outcome{Findings: []record.Finding{finding("zset-bad-score", record.Error, "a/1.sst")}},
 			[]string{"lost: no rows; 1 error says", "how sure: everything was read; what", "next: rest"}},
 		"a warning": {verify.Outcome{Findings: []record.Finding{finding("orphan-rows", record.Warning, "a/1.sst")}},
@@ -314,8 +367,13 @@ func TestVerdict(t *testing.T) {
 	} {
 		v := c.v
 		for _, f := range v.Findings {
-			v.Counts = append(v.Counts, verify.KindCount{Kind: f.Kind, Severity: f.Severity, Count: 1})
+			n := verify.KindCount{Kind: f.Kind, Severity: f.Severity, Count: 1, Unread: f.Unread}
+			if f.Unread > 0 {
+				n.Places = 1
+			}
+			v.Counts = append(v.Counts, n)
 		}
+		v.Gravest, v.Findings = v.Findings, nil // as with --max-findings 0
 		var b strings.Builder
 		if err := Findings(&b, &Result{Outcome: &v, Rest: "rest"}); err != nil {
 			t.Fatal(err)
@@ -330,7 +388,7 @@ func TestVerdict(t *testing.T) {
 			continue
 		}
 		for i, want := range c.want {
-			if !strings.HasPrefix(lines[i], want) {
+			if !strings.HasPrefix(lines[i]+"\n", want) {
 				t.Errorf("%s: %q, want %q", name, lines[i], want)
 			}
 		}

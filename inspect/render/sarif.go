@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"kvferry/inspect"
 	"kvferry/record"
 )
 
@@ -26,6 +27,15 @@ type (
 		Invocations []sarifInvocation        `json:"invocations"`
 		BaseIDs     map[string]sarifArtifact `json:"originalUriBaseIds,omitempty"`
 		Results     []sarifResult            `json:"results"`
+		Properties  sarifProperties          `json:"properties"`
+	}
+	sarifProperties struct {
+		Source  string  `json:"source"`
+		Format  string  `json:"format"`
+		NowMS   int64   `json:"now_ms"`
+		Seconds float64 `json:"seconds"`
+		inspect.Selected
+		Verdict *Verdict `json:"verdict"`
 	}
 	sarifTool struct {
 		Driver sarifDriver `json:"driver"`
@@ -89,6 +99,7 @@ func SARIF(w io.Writer, r *Result) error {
 		Tool:        sarifTool{sarifDriver{Name: "kvferry", Version: r.Tool, Rules: rules}},
 		Invocations: []sarifInvocation{{OK: true, Code: exitCode(r)}},
 		Results:     []sarifResult{},
+		Properties:  sarifProperties{r.Source, r.Format, r.NowMS, r.Seconds, r.Selected, r.Verdict()},
 	}
 	causes := r.Causes()
 	for i := range r.Findings {

@@ -9,6 +9,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
 	"kvferry/inspect/storage"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/page"
 	"kvferry/internal/text/paint"
 	"kvferry/record"
@@ -33,10 +34,27 @@ func newTable(columns ...string) *page.Columns {
 	return t
 }
 
-// Stats prints the content of a dataset as tables.
-func Stats(w io.Writer, s *stats.Result) error {
+// aboutLines prints the time and version of a result, and its filters; filtered describes the numbers they do not apply to.
+func aboutLines(tool string, now int64, of *inspect.Selected, filtered string) []string {
+	lines := []string{fmt.Sprintf("as of %s, by kvferry %s", timeText(now), tool)}
+	words := of.Filters.All()
+	if of.Expired == "keep" {
+		words = append(words, "--expired", "keep")
+	}
+	if len(words) > 0 {
+		lines = append(lines, fmt.Sprintf("filters: %s; %s", escape.Shell(words), filtered))
+	}
+	return lines
+}
+
+// onDisk describes numbers that filters do not change.
+const onDisk = "bytes on disk, rows and files are of all records, whatever the filters"
+
+// Stats prints the content of a dataset as tables. tool is kvferry's version.
+func Stats(w io.Writer, tool string, s *stats.Result) error {
 	b := page.TextFor(w)
-	fmt.Fprintf(b, "%s, %s\n\n", s.Format, record.Count(int64(len(s.Databases)), "database"))
+	fmt.Fprintf(b, "%s: %s, %s\n", escape.Text(s.Source), s.Format, record.Count(int64(len(s.Databases)), "database"))
+	fmt.Fprintf(b, "%s\n\n", strings.Join(aboutLines(tool, s.NowMS, &s.Selected, onDisk), "\n"))
 	typesTable(b, s)
 	distributions(b, s)
 	expiryTable(b, s)
@@ -217,14 +235,16 @@ func filesTable(b *page.Text, s *stats.Result) {
 	}
 }
 
-// FingerprintText prints a fingerprint as a table.
-func FingerprintText(w io.Writer, f *inspect.FingerprintFile) error {
+// FingerprintText prints a fingerprint as a table. tool is kvferry's version.
+func FingerprintText(w io.Writer, tool string, f *inspect.FingerprintFile) error {
 	t := newTable("database", "type", "records", "elements", "digest")
 	for _, p := range f.Parts {
 		t.Add(p.DB, p.Type, p.Records, p.Elements, p.Millis)
 	}
 	b := page.TextFor(w)
 	t.Print(b)
+	of := &inspect.Selected{Filters: f.Filters, Expired: f.Expired}
+	fmt.Fprintf(b, "%s\n", strings.Join(aboutLines(tool, f.Now, of, "other records do not count"), "\n"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"io"
 
+	"kvferry/inspect"
 	"kvferry/inspect/quantile"
 	"kvferry/inspect/stats"
 	"kvferry/inspect/storage"
@@ -13,8 +14,12 @@ import (
 // The JSON form of statistics. Its names are part of the public interface.
 type (
 	jsonStats struct {
-		Format      string        `json:"format"`
-		NowMS       int64         `json:"now_ms"`
+		Tool   string `json:"tool"`
+		Source string `json:"source"`
+		Format string `json:"format"`
+		NowMS  int64  `json:"now_ms"`
+		inspect.Selected
+		OnDisk      string        `json:"bytes_on_disk_of"`
 		Databases   []string      `json:"databases"`
 		Types       []jsonType    `json:"types"`
 		Expiry      []jsonBucket  `json:"expiry"`
@@ -120,11 +125,13 @@ type (
 	}
 )
 
-// StatsJSON prints the content of a dataset as one JSON document.
-func StatsJSON(w io.Writer, s *stats.Result) error { return indented(w, newJSONStats(s)) }
+// StatsJSON prints the content of a dataset as one JSON document. tool is kvferry's version.
+func StatsJSON(w io.Writer, tool string, s *stats.Result) error {
+	return indented(w, newJSONStats(tool, s))
+}
 
-func newJSONStats(s *stats.Result) *jsonStats {
-	out := &jsonStats{Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
+func newJSONStats(tool string, s *stats.Result) *jsonStats {
+	out := &jsonStats{Tool: "kvferry " + tool, Source: s.Source, Selected: s.Selected, OnDisk: onDisk, Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
 		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), TopRedis: bigKeys(s.TopRedis), Redis: s.Redis, Deletable: []jsonDelete{}, Rows: []jsonGarbage{},
 		Levels: []jsonLevel{}, Blobs: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs), Other: newJSONLevel(&s.Files.Other)}
 	out.Files, out.Bytes = s.Files.Sum()

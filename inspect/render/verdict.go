@@ -28,7 +28,9 @@ func Findings(w io.Writer, r *Result) error {
 		t.b.WriteByte('\n')
 	}
 	t.totals()
-	t.verdict()
+	if v := r.Verdict(); v != nil {
+		fmt.Fprintf(&t.b, "\n%s\n", strings.Join(v.lines(), "\n"))
+	}
 	_, err := io.WriteString(paint.Report(w), t.b.String())
 	return err
 }
@@ -174,47 +176,79 @@ func (t *findingsText) totals() {
 		fmt.Fprintf(&t.b, ", %s in %s (%s)", record.Count(r.Entries, "entry"), record.Count(int64(r.Files), "file"), record.Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&t.b, ": %s\n", Summary(r.Outcome))
+	for _, line := range aboutLines(r.Tool, r.NowMS, &r.Selected, "records and elements are of what passes, entries of what was read, files of everything") {
+		t.b.WriteString(line + "\n")
+	}
 }
 
-// verdict ends the text of a dataset with errors or warnings: what is lost, how sure that is, and what to do.
-func (t *findingsText) verdict() {
-	r := t.r
+// Verdict sums up a dataset with errors or warnings: the loss, how sure it is, and the next command. The loss covers
+// unread bytes and values and elements known to be missing. Warnings do not count: sound datasets have them.
+type Verdict struct {
+	Cause string `json:"cause,omitempty"` // the first finding that explains others
+	Lost  string `json:"lost"`
+	Sure  string `json:"how_sure"`
+	Next  string `json:"next"` // command line
+	// UnreadBytes is the part of DataBytes, the size of tables and logs, that could not be read, as far as it is known.
+	UnreadBytes int64 `json:"unread_bytes"`
+	DataBytes   int64 `json:"data_bytes"`
+}
+
+// Verdict returns the verdict. It is nil without errors and warnings.
+func (r *Result) Verdict() *Verdict {
 	if r.Total(record.Warning) == 0 {
-		return
+		return nil
 	}
-	sure := t.sure()
-	partly := r.Skipped > 0 || len(r.Unread) > 0 || slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Causes() })
-	t.b.WriteString("\n" + t.cause())
-	fmt.Fprintf(&t.b, "lost: %s\n", t.lost(partly))
-	switch {
-	case sure != "":
-		fmt.Fprintf(&t.b, "how sure: %s\n", escape.Text(sure))
-	case partly:
-		t.b.WriteString("how sure: at least that much; a key without any row outside the unreadable part leaves no trace\n")
-	case r.Total(record.Error) > 0:
-		t.b.WriteString("how sure: everything was read; what is wrong is listed above\n")
-	default:
-		t.b.WriteString("how sure: everything was read, and what readers see is complete\n")
+	v := &Verdict{Cause: r.cause(), Lost: r.lost(), Sure: r.sure(), Next: r.Rest, DataBytes: r.Data}
+	for _, c := range r.Counts {
+		v.UnreadBytes += c.Unread
 	}
 	switch {
 	case r.Total(record.Error) == 0 || r.Rest == "" && len(r.Unread) == 0:
-		t.b.WriteString("next: kvferry help findings\n")
+		v.Next = "kvferry help findings"
 	case len(r.Unread) > 0:
-		t.b.WriteString("next: kvferry help findings, \"What cannot be passed over\"\n")
-	default:
-		fmt.Fprintf(&t.b, "next: %s\n", escape.Text(r.Rest))
+		v.Next = "kvferry help findings, \"What cannot be passed over\""
 	}
+	return v
 }
 
-// cause names the first cause in one line, as the findings may have scrolled away; "" if no finding is a cause.
-func (t *findingsText) cause() string {
-	i := slices.IndexFunc(t.r.Findings, func(f record.Finding) bool { return f.Causes() })
+// lines returns the lines of the verdict.
+func (v *Verdict) lines() (out []string) {
+	for _, line := range [][2]string{{"cause", v.Cause}, {"lost", v.Lost}, {"how sure", v.Sure}, {"next", v.Next}} {
+		if line[1] != "" {
+			out = append(out, line[0]+": "+escape.Text(line[1]))
+		}
+	}
+	return out
+}
+
+// Line is the verdict in one line, for standard error.
+func (r *Result) Line() string {
+	parts := []string{r.Source + ": " + Summary(r.Outcome)}
+	if v := r.Verdict(); v != nil {
+		parts = append(parts, v.lines()...)
+	}
+	return escape.Text(strings.Join(parts, "; "))
+}
+
+// partly reports whether something of the dataset was not read.
+func (r *Result) partly() bool {
+	return r.Skipped > 0 || len(r.Unread) > 0 || slices.ContainsFunc(r.Gravest, func(f record.Finding) bool { return f.Causes() && f.Loses() })
+}
+
+// listing reports whether a file that lists the files of a store is damaged or missing.
+func (r *Result) listing() bool {
+	return slices.ContainsFunc(r.Gravest, func(f record.Finding) bool { return f.Causes() && f.Listing() })
+}
+
+// cause names the first cause, as the findings may have scrolled away; "" if no finding is a cause.
+func (r *Result) cause() string {
+	i := slices.IndexFunc(r.Gravest, func(f record.Finding) bool { return f.Causes() || f.Lost != "" })
 	if i < 0 {
 		return ""
 	}
-	f, more, n := &t.r.Findings[i], "", int64(0)
-	for _, c := range t.r.Counts {
-		if of := (record.Finding{Kind: c.Kind, Severity: c.Severity, Place: f.Place}); of.Causes() {
+	f, more, n := &r.Gravest[i], "", int64(0)
+	for _, c := range r.Counts {
+		if of := (record.Finding{Kind: c.Kind, Severity: c.Severity, Place: f.Place}); of.Causes() || c.Kind == f.Kind {
 			n += c.Count
 		}
 	}
@@ -222,79 +256,110 @@ func (t *findingsText) cause() string {
 		more = fmt.Sprintf(", and %s more", record.Number(n-1))
 	}
 	what, _, _ := strings.Cut(f.Detail, "; ")
-	return escape.Text(fmt.Sprintf("cause: %s in %s: %s%s", f.Kind, f.Place.File, what, more)) + "\n"
+	return fmt.Sprintf("%s in %s: %s%s", f.Kind, f.Place.File, what, more)
 }
 
-// sure returns how sure the loss is that damage of a file names itself; "" if the counts tell.
-func (t *findingsText) sure() string {
-	if i := slices.IndexFunc(t.r.Findings, func(f record.Finding) bool { return f.Sure != "" }); i >= 0 {
-		return t.r.Findings[i].Sure
+// sure describes how sure the loss is.
+func (r *Result) sure() string {
+	if i := slices.IndexFunc(r.Gravest, func(f record.Finding) bool { return f.Sure != "" }); i >= 0 {
+		return r.Gravest[i].Sure
 	}
-	return ""
+	errors := r.Total(record.Error)
+	switch {
+	case r.partly():
+		text := "at least that much; a key without any row outside the unreadable part leaves no trace"
+		if n := r.orphans(); n > 0 {
+			text += fmt.Sprintf("; rows without a meta row, as deleted keys leave them, too: of %s", record.Count(n, "key"))
+		}
+		return text
+	case slices.ContainsFunc(r.Gravest, func(f record.Finding) bool { return f.Loses() && f.Key == nil && f.Kind == "aof-command" }):
+		return "at least that much; a command that does not name its keys may have changed any"
+	case r.values() > 0:
+		return "everything else was read"
+	case r.listing():
+		return "all tables and logs of the directory were read; a table that is missing leaves no trace"
+	case errors > 0:
+		return "everything was read; what is wrong is listed above"
+	}
+	return "everything was read, and what readers see is complete"
 }
 
-// damagedFiles names the files of which parts were not read.
-func (t *findingsText) damagedFiles() string {
+// orphans counts the keys that lack a meta row where something was not read.
+func (r *Result) orphans() (n int64) {
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		if g.Orphans() && slices.ContainsFunc(r.Gravest, func(f record.Finding) bool { return f.Causes() && verify.StoreOf(&f) == g.Store }) {
+			n += g.Count
+		}
+	}
+	return n
+}
+
+// values counts the rows and values that could not be read, or not to their end.
+func (r *Result) values() (n int64) {
+	for _, c := range r.Counts {
+		if c.Severity == record.Error && record.OfValue(c.Kind) {
+			n += c.Count - c.Places
+		}
+	}
+	return n
+}
+
+// unreadFiles names the files of which an unknown part was not read.
+func (r *Result) unreadFiles() string {
 	var files []string
-	for i := range t.r.Findings {
-		if f := &t.r.Findings[i]; f.Causes() && !slices.Contains(files, f.Place.File) {
+	for i := range r.Gravest {
+		if f := &r.Gravest[i]; f.Causes() && f.Loses() && f.Unread == 0 && f.Lost == "" && !slices.Contains(files, f.Place.File) {
 			files = append(files, f.Place.File)
 		}
 	}
 	switch n := len(files); n {
 	case 0:
-		return "the files that the errors name"
+		return ""
 	case 1:
-		return escape.Text(files[0])
+		return files[0]
 	default:
-		return escape.Text(files[0]) + " and " + record.Count(int64(n-1), "other file")
+		return files[0] + " and " + record.Count(int64(n-1), "other file")
 	}
 }
 
-// lost describes the loss, as far as counts show.
-func (t *findingsText) lost(partly bool) string {
-	r := t.r
-	var keys, none, elements, orphans int64
-	for i := range r.Groups {
-		g := &r.Groups[i]
-		keys, none, elements = keys+g.Short, none+g.None, elements+g.Missing
-		if g.Orphans() && t.folded(g.Store) {
-			orphans += g.Count
-		}
-	}
+// lost describes the loss, as far as it is known.
+func (r *Result) lost() string {
 	var parts []string
-	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Lost != "" {
-			parts = append(parts, escape.Text(f.Lost))
+	var unread, places, said int64
+	for i := range r.Gravest {
+		if f := &r.Gravest[i]; f.Lost != "" {
+			parts, said = append(parts, f.Lost), said+f.Unread
 		}
 	}
-	if r.Skipped > 0 {
+	for _, c := range r.Counts {
+		unread, places = unread+c.Unread, places+c.Places
+	}
+	switch unread -= said; {
+	case unread > 0 && unread == r.Data:
+		parts = append(parts, "all rows: none of "+record.Bytes(unread)+" could be read")
+	case unread > 0:
+		parts = append(parts, fmt.Sprintf("the rows in %s that could not be read, %s of the %s of tables and logs",
+			record.Bytes(unread), record.Percent(unread, r.Data), record.Bytes(r.Data)))
+	case r.Skipped > places:
 		parts = append(parts, fmt.Sprintf("the rows of unreadable tables, blocks or pages (%s)", record.Number(r.Skipped)))
 	}
-	if orphans > 0 {
-		percent := 100 * float64(orphans) / float64(orphans+r.Records)
-		parts = append(parts, fmt.Sprintf("%s (%.2g %%) without their meta rows", record.Count(orphans, "key"), percent))
+	if n := r.values(); n > 0 {
+		parts = append(parts, r.valuesText(n))
 	}
-	if elements > 0 {
-		percent := 100 * float64(elements) / float64(elements+r.Elements)
-		text := fmt.Sprintf("%s (%.2g %%)", record.Count(elements, "element"), percent)
-		switch none {
-		case keys:
-			text += ", all of " + record.Count(keys, "key")
-		case 0:
-			text += " of " + record.Count(keys, "key")
-		default:
-			text += fmt.Sprintf(" of %s, %s of which lost all", record.Count(keys, "key"), record.Number(none))
-		}
+	if text := r.elements(); text != "" {
 		parts = append(parts, text)
+	}
+	if files := r.unreadFiles(); files != "" {
+		parts = append(parts, "what could not be read of "+files)
 	}
 	switch errors := r.Total(record.Error); {
 	case len(parts) > 0:
 		return strings.Join(parts, "; ")
-	case partly && !slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Causes() && !f.Listing() }):
+	case len(r.Unread) > 0:
+		return "what could not be read: " + strings.Join(r.Unread, ", ")
+	case r.listing():
 		return "no rows of tables and logs; without the file that lists them, rows that were deleted may be back"
-	case partly:
-		return "what could not be read of " + t.damagedFiles()
 	case errors > 0:
 		verb := "say"
 		if errors == 1 {
@@ -303,6 +368,38 @@ func (t *findingsText) lost(partly bool) string {
 		return fmt.Sprintf("no rows; %s %s what is inconsistent", record.Count(errors, "error"), verb)
 	}
 	return "nothing"
+}
+
+// valuesText describes n rows and values that could not be read, by the kinds of their findings.
+func (r *Result) valuesText(n int64) string {
+	var kinds []string
+	for _, c := range r.Counts {
+		if left := c.Count - c.Places; c.Severity == record.Error && record.OfValue(c.Kind) && left > 0 {
+			kinds = append(kinds, c.Kind+" "+record.Number(left))
+		}
+	}
+	return fmt.Sprintf("rows and values not read, or not to their end: %s (%s)", record.Number(n), strings.Join(kinds, ", "))
+}
+
+// elements describes the elements that are known to be missing.
+func (r *Result) elements() string {
+	var keys, none, missing int64
+	for i := range r.Groups {
+		if g := &r.Groups[i]; g.Severity == record.Error {
+			keys, none, missing = keys+g.Short, none+g.None, missing+g.Missing
+		}
+	}
+	if missing == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s (%s of %s)", record.Count(missing, "element"), record.Percent(missing, missing+r.Elements), record.Number(missing+r.Elements))
+	switch none {
+	case keys:
+		return text + ", all of " + record.Count(keys, "key")
+	case 0:
+		return text + " of " + record.Count(keys, "key")
+	}
+	return fmt.Sprintf("%s of %s, %s of which lost all", text, record.Count(keys, "key"), record.Number(none))
 }
 
 // Summary counts findings by severity, in words.

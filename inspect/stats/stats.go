@@ -10,7 +10,6 @@ import (
 	"kvferry/inspect/quantile"
 	"kvferry/inspect/redismem"
 	"kvferry/inspect/storage"
-	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
@@ -32,21 +31,23 @@ type About struct {
 	Top                 int
 	Redis               bool
 	NowMS               int64
-	Filters             filter.Conditions
-	Everything          bool // all records are selected
-	Seeks               bool // only some spans of keys are read
-	Facts               storage.Facts
+	inspect.Selected
+	Everything bool // all records are selected
+	Seeks      bool // only some spans of keys are read
+	Facts      storage.Facts
 }
 
 func aboutOf(o *Options) *About {
 	scan := &o.Scan
 	return &About{Location: jsonl.Text(o.Location), Delimiter: jsonl.Text(o.Delimiter), Top: o.Top, Redis: o.Redis,
-		NowMS: scan.Now.UnixMilli(), Filters: scan.Selected().Conditions(scan.Now),
+		NowMS: scan.Now.UnixMilli(), Selected: scan.Chosen(),
 		Everything: scan.Selected().Everything(), Seeks: scan.Seeks(), Facts: *storage.FactsOf(scan, o.Stores)}
 }
 
 // Result describes the content of a dataset.
 type Result struct {
+	Source      string // location
+	Selected    inspect.Selected
 	Format      string
 	Databases   []string
 	NowMS       int64
@@ -442,7 +443,7 @@ func (v *counter) Merge() {
 
 // result returns the statistics.
 func (v *counter) result(a *About, ledger *record.Ledger) *Result {
-	s := &Result{Format: a.Facts.Format, Databases: a.Facts.Names(), NowMS: v.now,
+	s := &Result{Source: string(a.Location), Selected: a.Selected, Format: a.Facts.Format, Databases: a.Facts.Names(), NowMS: v.now,
 		TopBytes: v.byBytes.list(), TopElements: v.byElem.list(), Files: a.Facts.Files}
 	if a.Redis {
 		s.TopRedis, s.Redis = v.byRedis.list(), v.redis()

@@ -15,15 +15,25 @@ type KindCount struct {
 	Kind     string
 	Severity record.Severity
 	Count    int64
+	// Places counts those that know how many bytes were not read: Unread in all.
+	Places, Unread int64
+}
+
+// id identifies the kind and the severity.
+func (c KindCount) id() KindCount { return KindCount{Kind: c.Kind, Severity: c.Severity} }
+
+func (c *KindCount) merge(d *KindCount) {
+	c.Kind, c.Severity = d.Kind, d.Severity
+	c.Count, c.Places, c.Unread = c.Count+d.Count, c.Places+d.Places, c.Unread+d.Unread
 }
 
 // collector counts findings and keeps the first ones in the order of compareFindings. It is safe for
 // concurrent use.
 type collector struct {
-	max    int // findings to keep
+	max    int // findings to return
 	mu     sync.Mutex
 	kept   worstFirst
-	counts map[KindCount]int64 // Count is 0 in the key
+	counts map[KindCount]*KindCount // by id
 	groups groups
 	files  map[fileDamage]bool
 	named  map[fileDamage]bool // files of a kind; off is 0 in the key
@@ -39,7 +49,7 @@ type fileDamage struct {
 }
 
 func newCollector(keep int) *collector {
-	return &collector{max: keep, counts: make(map[KindCount]int64), groups: make(groups), files: make(map[fileDamage]bool), named: make(map[fileDamage]bool)}
+	return &collector{max: keep, counts: make(map[KindCount]*KindCount), groups: make(groups), files: make(map[fileDamage]bool), named: make(map[fileDamage]bool)}
 }
 
 // report takes a finding.
@@ -61,8 +71,21 @@ func (c *collector) take(f record.Finding) bool {
 		}
 	}
 	c.groups.add(&f)
-	c.add(f, f.Faults())
+	one := KindCount{Kind: f.Kind, Severity: f.Severity, Count: f.Faults(), Unread: f.Unread}
+	if f.Unread > 0 {
+		one.Places = 1
+	}
+	c.count(&one)
+	c.keep(f)
 	return true
+}
+
+// count adds findings of a kind.
+func (c *collector) count(n *KindCount) {
+	if c.counts[n.id()] == nil {
+		c.counts[n.id()] = new(KindCount)
+	}
+	c.counts[n.id()].merge(n)
 }
 
 // placeOf returns the place of damage of a file; the file is "" for another finding.
@@ -81,17 +104,17 @@ func (c *collector) see(d fileDamage) {
 
 // failed reports whether a finding is an error.
 func (c *collector) failed() bool {
-	_, counts := c.findings()
+	_, _, counts := c.findings()
 	return len(counts) > 0 && counts[0].Severity == record.Error ||
 		slices.ContainsFunc(c.all, func(f record.Finding) bool { return f.Severity == record.Error })
 }
 
-func (c *collector) add(f record.Finding, n int64) {
-	c.counts[KindCount{Kind: f.Kind, Severity: f.Severity}] += n
-	if c.max <= 0 {
-		return
-	}
-	if len(c.kept) == c.max {
+// gravest is the number of findings that are kept for the verdict, however few are returned.
+const gravest = 20
+
+// keep keeps a finding unless enough before it in order are known.
+func (c *collector) keep(f record.Finding) {
+	if len(c.kept) == max(c.max, gravest) {
 		if compareFindings(&f, &c.kept[0]) >= 0 {
 			return
 		}
@@ -104,14 +127,14 @@ func (c *collector) add(f record.Finding, n int64) {
 func (c *collector) merge(d *collector) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, n := range d.counts {
-		c.counts[k] += n
+	for _, n := range d.counts {
+		c.count(n)
 	}
 	for id, g := range d.groups {
 		c.groups.of(id).merge(g)
 	}
 	for _, f := range d.kept {
-		c.add(f, 0)
+		c.keep(f)
 	}
 	for d := range d.files {
 		c.files[d] = true
@@ -140,21 +163,21 @@ func (c *collector) damaged(kind string, such func(file string) bool) bool {
 	return false
 }
 
-// findings returns the kept findings, in order, and the counts by kind, highest severity first.
-func (c *collector) findings() ([]record.Finding, []KindCount) {
+// findings returns the findings to return and those for the verdict, in order, and the counts by kind, highest severity
+// first.
+func (c *collector) findings() (found, gravest []record.Finding, counts []KindCount) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kept := slices.Clone(c.kept)
 	slices.SortFunc(kept, func(a, b record.Finding) int { return compareFindings(&a, &b) })
-	counts := []KindCount{}
-	for k, n := range c.counts {
-		k.Count = n
-		counts = append(counts, k)
+	counts = []KindCount{}
+	for _, n := range c.counts {
+		counts = append(counts, *n)
 	}
 	slices.SortFunc(counts, func(a, b KindCount) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Kind, b.Kind))
 	})
-	return kept, counts
+	return kept[:min(len(kept), c.max)], kept, counts
 }
 
 // compareFindings orders findings by severity, highest first, then by place.

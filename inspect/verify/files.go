@@ -39,6 +39,9 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 	}}
 	v.listed = v.listing()
 	v.res.Files, v.res.Bytes = v.stores.FilesOf(src)
+	if v.res.Data += v.stores.Data(); v.res.Data == 0 {
+		v.res.Data = v.res.Bytes
+	}
 	v.looked = v.o.Files == Always || v.o.Files == Automatic && v.suspicious(v.whole())
 	if v.found.split { // what this part has read is no reason: Merge knows all
 		v.looked = v.o.Files == Always || v.o.Files == Automatic && (v.whole() && v.listed == unlisted || len(v.stores.All()) == 0)

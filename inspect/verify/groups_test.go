@@ -28,7 +28,7 @@ func TestGroups(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	v := &Outcome{}
-	v.Findings, _ = all.findings()
+	v.Findings, _, _ = all.findings()
 	v.Findings = append(v.Findings, record.Finding{Kind: "orphan-rows", Place: record.Place{File: "set/1.sst"}}, miss("z", 1, true))
 	if causes := fmt.Sprint(v.Causes()); len(v.Findings) != 4 || causes != "[-1 -1 -1 0]" && causes != "[-1 0 -1 0]" {
 		t.Errorf("causes %s of %+v", causes, v.Findings)

@@ -26,6 +26,7 @@ type Partial struct {
 	Entries   int64 // read by the look at the files
 	Files     int   // of the source
 	Bytes     int64
+	Data      int64
 	// Look controls the second look at the files. Looked is true if the parts have taken it.
 	Look        Look
 	Whole       bool  // all rows are read
@@ -93,11 +94,11 @@ func (p *Partial) Failed(least record.Severity) bool {
 func (v *verifier) partial() *Partial {
 	r := &v.res
 	p := &Partial{Format: r.Format, Records: r.Records, Expired: r.Expired, Elements: r.Elements, Entries: r.Entries,
-		Files: r.Files, Bytes: r.Bytes, Look: v.o.Files, Whole: v.whole(), Listed: v.listed, Looked: v.looked,
+		Files: r.Files, Bytes: r.Bytes, Data: r.Data, Look: v.o.Files, Whole: v.whole(), Listed: v.listed, Looked: v.looked,
 		MaxFindings: v.o.MaxFindings, Databases: texts(r.Databases), Unread: texts(r.Unread),
 		InFiles: wire(v.found.all[:v.rows]), InBlocks: wire(v.found.all[v.rows:]), Damage: wire(v.damage)}
-	var kept []record.Finding
-	kept, p.Counts = v.found.findings()
+	_, kept, counts := v.found.findings()
+	p.Counts = counts
 	p.Kept = wire(kept)
 	for _, g := range v.found.groups.list() {
 		p.Groups = append(p.Groups, wireGroup{g, jsonl.Text(g.DB), jsonl.Text(g.Store)})
@@ -156,7 +157,7 @@ func Merge(parts []*Partial) (*Outcome, error) {
 			skipped[s] = true
 		}
 	}
-	v.res.Format, v.res.Files, v.res.Bytes, v.res.Skipped = first.Format, first.Files, first.Bytes, int64(len(skipped))
+	v.res.Format, v.res.Files, v.res.Bytes, v.res.Data, v.res.Skipped = first.Format, first.Files, first.Bytes, first.Data, int64(len(skipped))
 	for _, db := range first.Databases {
 		v.res.Databases = append(v.res.Databases, string(db))
 	}
@@ -186,11 +187,11 @@ func (v *verifier) take(p *Partial) {
 	for i := range p.InFiles {
 		v.found.take(p.InFiles[i].finding())
 	}
-	for _, c := range p.Counts {
-		v.found.counts[KindCount{Kind: c.Kind, Severity: c.Severity}] += c.Count
+	for i := range p.Counts {
+		v.found.count(&p.Counts[i])
 	}
 	for i := range p.Kept {
-		v.found.add(p.Kept[i].finding(), 0)
+		v.found.keep(p.Kept[i].finding())
 	}
 	for _, g := range p.Groups {
 		g.Group.DB, g.Group.Store = string(g.DB), string(g.Store)

@@ -55,7 +55,9 @@ type Outcome struct {
 	Entries   int64 // physical entries read
 	Files     int
 	Bytes     int64 // size of all files
+	Data      int64 // size of what has rows: tables, logs, or all files of a source without stores
 	Findings  []record.Finding
+	Gravest   []record.Finding // the first findings in order, however few Findings are asked for
 	Counts    []KindCount
 	Groups    []Group // of findings that may follow from others
 	// Skipped is the number of unreadable tables, blocks and pages. They may cause other findings.
@@ -141,7 +143,11 @@ func (v *verifier) count(f record.Finding) {
 
 // open opens the source. It returns a nil source if that fails and a finding gives the reason.
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
-	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
+	failing := standIns{stores: &v.stores, report: func(f record.Finding) {
+		if v.found.take(f) && f.Kind != record.FindMissingFile { // which result adds
+			v.res.Data += f.Unread
+		}
+	}, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
 	hasStores := false
 	how := inspect.Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
 		open = failing.opener(v.stores.Opener(open))
@@ -172,6 +178,9 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 		f := v.corrupt(c)
 		if !hasStores && f.Kind != record.FindNewer { // a file without blocks
 			f.Kind = record.FindDamagedFile
+		}
+		if st, none := disk.Stat(c.File); none == nil && st.Mode().IsRegular() {
+			f.Unread, v.res.Data = st.Size(), st.Size()
 		}
 		v.found.report(f)
 		return nil, nil
@@ -370,8 +379,13 @@ func (v *verifier) accounts() {
 }
 
 func (v *verifier) result() *Outcome {
-	v.res.Findings, v.res.Counts = v.found.findings()
+	v.res.Findings, v.res.Gravest, v.res.Counts = v.found.findings()
 	v.res.Groups = v.found.groups.list()
+	for _, c := range v.res.Counts {
+		if c.Kind == record.FindMissingFile { // no store lists it among its files
+			v.res.Data += c.Unread
+		}
+	}
 	return &v.res
 }
 

@@ -129,7 +129,7 @@ func TestVerifyRecords(t *testing.T) {
 	if v.Records != 2 || v.Expired != 1 || v.Elements != 3 || v.Rows != 3 {
 		t.Errorf("%d records, %d expired, %d elements, %d rows: expired records are to be looked at too", v.Records, v.Expired, v.Elements, v.Rows)
 	}
-	if fmt.Sprint(v.Counts) != "[{count-mismatch error 9} {orphan-rows warning 3}]" || v.Total(record.Warning) != 12 || v.Total(record.Error) != 9 {
+	if fmt.Sprint(v.Counts) != "[{count-mismatch error 9 0 0} {orphan-rows warning 3 0 0}]" || v.Total(record.Warning) != 12 || v.Total(record.Error) != 9 {
 		t.Errorf("counts %v", v.Counts)
 	}
 	var keys []string

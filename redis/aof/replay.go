@@ -245,10 +245,10 @@ func (r *replay) ended(err error) (more bool, _ error) {
 		if !r.salvage {
 			return false, fmt.Errorf("%w; it is not the last file of the log, so a server does not start with it", err)
 		}
-		r.damaged(cut.Off, cut.Reason())
+		r.stopped(FindDamaged, cut.Off, cut.Reason())
 		return false, nil
 	case errors.As(err, &corrupt) && r.salvage:
-		r.damaged(corrupt.Off, corrupt.Reason())
+		r.stopped(FindDamaged, corrupt.Off, corrupt.Reason())
 		return false, nil
 	}
 	return false, err
@@ -261,12 +261,20 @@ func (r *replay) unread(err error) error {
 	if !errors.Is(err, rdb.ErrNewer) || !errors.As(err, &corrupt) {
 		return err
 	}
-	r.tell(record.FindNewer, record.Error, r.place(corrupt.Off), corrupt.Reason()+"; kvferry does not read the rest of the log")
+	r.stopped(record.FindNewer, corrupt.Off, corrupt.Reason())
 	return nil
 }
 
-func (r *replay) damaged(off int64, why string) {
-	r.tell(FindDamaged, record.Error, r.place(off), why+"; kvferry does not read the rest of the log")
+// stopped reports where reading ends, before the end of the log.
+func (r *replay) stopped(kind string, off int64, why string) {
+	if r.report == nil {
+		return
+	}
+	all := r.log.Bytes()
+	rest := max(all-r.before-max(off, 0), 0)
+	r.report(record.Finding{Kind: kind, Severity: record.Error, Place: r.place(off), Detail: why + "; kvferry does not read the rest of the log", Unread: rest,
+		Lost: fmt.Sprintf("the log from offset %s of %s on, %s of %s (%s)", record.Number(off), r.file, record.Bytes(rest), record.Bytes(all), record.Percent(rest, all)),
+		Sure: "a log does not say how many commands follow"})
 }
 
 func (r *replay) place(off int64) record.Place {

@@ -138,6 +138,7 @@ type Database struct {
 // Count is a number of keys. It is an estimate until all were counted.
 type Count struct {
 	Keys, Expires int64
+	Hidden        int64 // records whose names belong to a record of another type
 	Exact         bool
 }
 

@@ -105,6 +105,29 @@ func (k *Keyspace) Count(db command.Database) (n command.Count) {
 	return n
 }
 
+// Hidden counts the keys in the background and then calls report with the number of records that clients do not see,
+// because their names belong to records of other types, and that of all records. exact is false if some keys could not
+// be counted. The channel is closed at the end.
+func (k *Keyspace) Hidden(report func(hidden, all int64, exact bool)) <-chan struct{} {
+	done := make(chan struct{})
+	k.wg.Add(1)
+	go func() {
+		defer k.wg.Done()
+		defer close(done)
+		hidden, all, exact := int64(0), int64(0), true
+		for _, db := range k.dbs {
+			c := k.counting(db, false)
+			<-c.done
+			n := k.current(c)
+			hidden, all, exact = hidden+n.Hidden, all+n.Keys+n.Hidden, exact && n.Exact
+		}
+		if k.ctx.Err() == nil {
+			report(hidden, all, exact)
+		}
+	}()
+	return done
+}
+
 // Exact returns the number of keys. It waits until they are counted; where that takes long, it returns an error, and the
 // count goes on.
 func (k *Keyspace) Exact(ctx context.Context, db command.Database) (command.Count, error) {
@@ -161,6 +184,7 @@ func (k *Keyspace) countSpan(db command.Database, span format.Span, total *comma
 	for {
 		h, err := s.Next()
 		if err == io.EOF {
+			total.Hidden += s.n.Hidden
 			return nil
 		}
 		if err != nil {

@@ -164,7 +164,7 @@ func (s *scanner) next() (*record.Header, error) {
 			return nil, err
 		}
 		again := s.any && bytes.Equal(h.Key, s.prev)
-		if h.Keyless != record.Keyed || again && (s.typ == 0 || h.Type <= s.typ) {
+		if h.Keyless != record.Keyed || again && s.k.Rename && h.Type <= s.typ {
 			continue
 		}
 		if h.Type != record.String && h.Type != record.Stream {
@@ -176,6 +176,10 @@ func (s *scanner) next() (*record.Header, error) {
 			if h.Type == record.Other {
 				h.Native = string(s.one[0].Name)
 			}
+		}
+		if again && !s.k.Rename {
+			s.n.Hidden++
+			continue
 		}
 		if s.prev, s.any = append(s.prev[:0], h.Key...), true; !s.k.Rename {
 			return h, nil

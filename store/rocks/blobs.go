@@ -78,7 +78,7 @@ func (r *blobReader) Value(key, index []byte, at record.Place) ([]byte, error) {
 	if err != nil {
 		err = ks.indexError(err, key, at)
 		if ks.Salvages(err) {
-			ks.Unread(at, err, lsm.Reason(err)+"; the row is missing")
+			ks.Unread(at, 0, err, lsm.Reason(err)+"; the row is missing")
 			return nil, lsm.ErrLostValue
 		}
 		return nil, base.BlockError(err)

@@ -128,5 +128,5 @@ func (ks *family) scanBatch(r *wal.Batch, p record.Place, f func(*store.Entry) e
 
 // lostRow reports a row of an unknown kind in a log.
 func (ks *family) lostRow(key []byte, p record.Place, err error) {
-	ks.Unread(p, err, fmt.Sprintf("%v; the row is missing: key %s", err, record.Quote(key)))
+	ks.Unread(p, 0, err, fmt.Sprintf("%v; the row is missing: key %s", err, record.Quote(key)))
 }

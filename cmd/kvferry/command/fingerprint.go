@@ -43,7 +43,7 @@ type fingerprintFlags struct {
 	read   ReadFlags
 	dbs    mapFlag
 	check  string
-	print  func(io.Writer, *inspect.FingerprintFile) error
+	print  fingerprintPrinter
 	output string
 	part   partFlag
 }
@@ -89,7 +89,7 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 	if err != nil {
 		return err
 	}
-	print := func(w io.Writer) error { return f.print(w, got) }
+	print := func(w io.Writer) error { return f.print(w, a.Build.String(), got) }
 	if rep != nil {
 		print = r.part(rep)
 	}
@@ -97,7 +97,10 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 }
 
 // fingerprintFormats are the output formats of fingerprint.
-var fingerprintFormats = []cli.Option[func(io.Writer, *inspect.FingerprintFile) error]{{Name: "json", Means: render.Fingerprint}, {Name: "text", Means: render.FingerprintText}}
+var fingerprintFormats = []cli.Option[fingerprintPrinter]{{Name: "json", Means: render.Fingerprint}, {Name: "text", Means: render.FingerprintText}}
+
+// fingerprintPrinter prints a fingerprint with the version of kvferry.
+type fingerprintPrinter = func(w io.Writer, tool string, f *inspect.FingerprintFile) error
 
 // fingerprint takes the fingerprint of a dataset, or of a part into its report.
 func (d *Dataset) fingerprint(ctx context.Context, rep *inspect.PartFile) (out *inspect.FingerprintFile, err error) {

@@ -110,13 +110,11 @@ func (a *App) inspect() *cobra.Command {
 	return cmd
 }
 
-// inspectPrinter prints a result with the location of the source and the version of kvferry.
-type inspectPrinter = func(w io.Writer, location, tool string, s *stats.Result) error
+// inspectPrinter prints a result with the version of kvferry.
+type inspectPrinter = func(w io.Writer, tool string, s *stats.Result) error
 
 var inspectFormats = []cli.Option[inspectPrinter]{
-	{Name: "text", Means: func(w io.Writer, _, _ string, s *stats.Result) error { return render.Stats(w, s) }},
-	{Name: "json", Means: func(w io.Writer, _, _ string, s *stats.Result) error { return render.StatsJSON(w, s) }},
-	{Name: "html", Means: render.HTML},
+	{Name: "text", Means: render.Stats}, {Name: "json", Means: render.StatsJSON}, {Name: "html", Means: render.HTML},
 }
 
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) error {
@@ -144,7 +142,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) e
 		return cmp.Or(cli.ToOutput(cmd, f.output, r.part(rep)), r.notes.verdict())
 	}
 	printed := func(print inspectPrinter) func(io.Writer) error {
-		return func(w io.Writer) error { return print(w, object.Shown(location), a.Build.String(), counted) }
+		return func(w io.Writer) error { return print(w, a.Build.String(), counted) }
 	}
 	if f.html != "" {
 		err = cli.ToOutput(cmd, f.html, printed(render.HTML))

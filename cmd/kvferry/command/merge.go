@@ -14,6 +14,7 @@ import (
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/inspect"
+	"kvferry/inspect/render"
 	"kvferry/inspect/stats"
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass"
@@ -73,12 +74,15 @@ func (a *App) runMerge(cmd *cobra.Command, f *mergeFlags, names []string) error 
 		return &missingReports{&convert.MissingError{Target: first.Source, Missing: missing, Parts: first.Parts}, first.Command}
 	}
 	var print func(io.Writer) error
+	var res *render.Result
 	failed := slices.ContainsFunc(parts, func(p *inspect.PartFile) bool { return p.Errors })
 	switch first.Command[0] {
 	case "fingerprint":
-		print, err = f.fingerprints(parts)
+		print, err = f.fingerprints(parts, a.Build.String())
 	case "verify":
-		print, failed, err = f.verifications(parts, a.Build.String())
+		if print, res, err = f.verifications(parts, a.Build.String()); err == nil {
+			failed = res.Failed()
+		}
 	case "inspect":
 		print, err = f.counts(parts, a.Build.String())
 	default:
@@ -86,6 +90,9 @@ func (a *App) runMerge(cmd *cobra.Command, f *mergeFlags, names []string) error 
 	}
 	if err == nil {
 		err = cli.ToOutput(cmd, f.output, print)
+	}
+	if err == nil && res != nil {
+		tellVerdict(cmd, f.output, res)
 	}
 	return cmp.Or(err, verdict(failed))
 }
@@ -116,7 +123,7 @@ func results[T any](parts []*inspect.PartFile) (out []*T, err error) {
 }
 
 // fingerprints returns what prints the sum of fingerprints.
-func (f *mergeFlags) fingerprints(parts []*inspect.PartFile) (func(io.Writer) error, error) {
+func (f *mergeFlags) fingerprints(parts []*inspect.PartFile, tool string) (func(io.Writer) error, error) {
 	print, err := mergeFormat(f, "fingerprint", fingerprintFormats)
 	if err != nil {
 		return nil, err
@@ -125,7 +132,7 @@ func (f *mergeFlags) fingerprints(parts []*inspect.PartFile) (func(io.Writer) er
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
-	return func(w io.Writer) error { return print(w, sum) }, nil
+	return func(w io.Writer) error { return print(w, tool, sum) }, nil
 }
 
 // counts returns what prints the counts of all parts.
@@ -142,24 +149,24 @@ func (f *mergeFlags) counts(parts []*inspect.PartFile, tool string) (func(io.Wri
 	if err != nil {
 		return nil, cli.Usagef("%s: %w", parts[0].Path, err)
 	}
-	return func(w io.Writer) error { return print(w, string(all[0].Location), tool, sum) }, nil
+	return func(w io.Writer) error { return print(w, tool, sum) }, nil
 }
 
-// verifications returns what prints the findings of all parts, and whether there are such that fail.
-func (f *mergeFlags) verifications(parts []*inspect.PartFile, tool string) (_ func(io.Writer) error, failed bool, err error) {
+// verifications returns the result of all parts, and what prints it.
+func (f *mergeFlags) verifications(parts []*inspect.PartFile, tool string) (_ func(io.Writer) error, res *render.Result, err error) {
 	print, err := mergeFormat(f, "verify", reports)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	each, err := results[verified](parts)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	about := *each[len(each)-1]
 	var all []*verify.Partial
 	for i, one := range each {
 		if one.Part == nil {
-			return nil, false, cli.Usagef("%s: not the report of a part of verify", parts[i].Path)
+			return nil, nil, cli.Usagef("%s: not the report of a part of verify", parts[i].Path)
 		}
 		about.Seconds = max(about.Seconds, one.Seconds)
 		all = append(all, one.Part)
@@ -168,14 +175,14 @@ func (f *mergeFlags) verifications(parts []*inspect.PartFile, tool string) (_ fu
 	if _, look := errors.AsType[*verify.LookError](err); look {
 		first := parts[0]
 		every := pass.Missing(first.Parts, func(pass.Part) bool { return false })
-		return nil, false, fmt.Errorf("%w: %w", err, &missingReports{&convert.MissingError{Target: first.Source, Missing: every, Parts: first.Parts},
+		return nil, nil, fmt.Errorf("%w: %w", err, &missingReports{&convert.MissingError{Target: first.Source, Missing: every, Parts: first.Parts},
 			slices.Insert(slices.DeleteFunc(first.Command, func(word string) bool { return word == "--files=auto" }), 1, "--files=always")})
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	res := about.result(v, tool)
-	return func(w io.Writer) error { return print(w, res) }, res.Failed(), nil
+	res = about.result(v, tool)
+	return func(w io.Writer) error { return print(w, res) }, res, nil
 }
 
 // maxReport bounds the size of the report of a part: verify may list a million findings.

@@ -29,7 +29,7 @@ func TestVerifyReports(t *testing.T) {
 		path := filepath.Join(out, form)
 		r := kvferry(t, "verify", "--format", form, "-o", path, dir)
 		text, err := os.ReadFile(path)
-		if err != nil || r.code != cli.ExitFindings || r.stdout+r.stderr != "" {
+		if err != nil || r.code != cli.ExitFindings || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "; lost: ") {
 			t.Errorf("%s: exit %d, %v, %s%s", form, r.code, err, r.stdout, r.stderr)
 		}
 		if again := kvferry(t, "verify", "--format", form, dir).stdout; again != string(text) {
@@ -116,7 +116,7 @@ func TestFormatEverywhere(t *testing.T) {
 
 func TestFingerprintText(t *testing.T) {
 	out := ok(t, "fingerprint", golden(t, "nemo-basic"), "--format", "text")
-	if !strings.Contains(out, "database") || strings.Count(out, "\n") != 6 || !strings.Contains(out, "12,725") {
+	if !strings.Contains(out, "database") || strings.Count(out, "\n") != 7 || !strings.Contains(out, "12,725") {
 		t.Error(out)
 	}
 }

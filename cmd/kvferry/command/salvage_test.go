@@ -334,7 +334,7 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 	}
 	got := dumped(t, left.stdout)
 	wantPart(t, got, truth)
-	if r := kvferry(t, "verify", dir); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "\nlost: the rows of unreadable tables, blocks or pages (") ||
+	if r := kvferry(t, "verify", dir); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "\nlost: the rows in ") ||
 		strings.Contains(r.stdout, "not all records") {
 		t.Errorf("verify: exit %d\n%s", r.code, r.stdout)
 	}

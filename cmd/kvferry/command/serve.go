@@ -174,6 +174,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	}
 	s := serve.New(server, more...)
 	s.Log = log
+	f.tellHidden(ctx, keys, d, s.Log)
 	if err := f.welcome(cmd, d, keys.Databases(), listeners, password != ""); err != nil {
 		return err
 	}
@@ -187,6 +188,36 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		s.Log("stopped")
 	}
 	return err
+}
+
+// hiddenWait is how long the start waits for the number of hidden records; a large dataset takes longer to count.
+const hiddenWait = 3 * time.Second
+
+// tellHidden reports how many records clients do not see because their names belong to records of other types, and the
+// flag that shows them.
+func (f *serveFlags) tellHidden(ctx context.Context, keys *keyspace.Keyspace, d *Dataset, log func(string)) {
+	if f.replicas.conflict.rename || !d.Found.Format.Limits().SameName {
+		return
+	}
+	flag := "--on-conflict rename shows the others as name:type"
+	if f.cluster.slots != "" {
+		flag = "--type shows those of one type"
+	}
+	counted := keys.Hidden(func(hidden, all int64, exact bool) {
+		least := ""
+		if !exact {
+			least = "at least "
+		}
+		if hidden > 0 {
+			log(fmt.Sprintf("clients do not see %s%s of %s: of a name under several types they see the first type; %s",
+				least, record.Number(hidden), record.Count(all, "record"), flag))
+		}
+	})
+	select {
+	case <-counted:
+	case <-time.After(hiddenWait):
+	case <-ctx.Done():
+	}
 }
 
 // access reads the password and the certificates.

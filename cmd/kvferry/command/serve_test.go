@@ -400,6 +400,41 @@ func TestServeLog(t *testing.T) {
 	}
 }
 
+// TestServeHidden: the start says how many records clients do not see, and which flag shows them.
+func TestServeHidden(t *testing.T) {
+	t.Parallel()
+	hides := buildSmall(t, formatOf(t, "pika3"), floydSet()[:5]...)
+	same := buildSmall(t, formatOf(t, "pika3"), smallRecord(record.String, "k", "v"), smallRecord(record.Hash, "k", "a=1"), smallRecord(record.Set, "k", "a"),
+		smallRecord(record.Set, "s", "a"))
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{same}, "clients do not see 2 of 4 records: of a name under several types they see the first type; --on-conflict rename shows the others as name:type"},
+		{[]string{same, "--type", "hash,set"}, "clients do not see 1 of 3 records: "},
+		{[]string{same, "--type", "hash"}, ""},
+		{[]string{same, "--on-conflict", "rename"}, ""},
+		{[]string{hides}, ""},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var errs strings.Builder
+		args := append([]string{"serve", "-q", "--unix-socket", filepath.Join(t.TempDir(), "s")}, c.args...)
+		code := testApp().Run(ctx, args, writerFunc(func(p []byte) (int, error) {
+			cancel() // it has started
+			return len(p), nil
+		}), &errs)
+		cancel()
+		if got := errs.String(); code != cli.ExitOK || c.want != "" != strings.Contains(got, "do not see") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: exit %d: %s", c.args, code, got)
+		}
+	}
+}
+
+// writerFunc is a function as a writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
 // TestServePage runs the commands of the page, with a password and a certificate in place of its files.
 func TestServePage(t *testing.T) {
 	root := fastDir(t)

@@ -181,7 +181,8 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	}
 	o := d.verification()
 	o.MaxFindings, o.Files = f.maxFindings, f.files
-	about := verified{Source: object.Shown(location), Format: d.Found.Location.Format, NowMS: d.Scan.Now.UnixMilli(), FailOn: f.failOn}
+	about := verified{Source: object.Shown(location), Selected: d.Scan.Chosen(), Format: d.Found.Location.Format, NowMS: d.Scan.Now.UnixMilli(), FailOn: f.failOn}
+	about.Selected.Expired = "" // it checks and counts them
 	var tasks []inspect.Part
 	var v *verify.Outcome
 	if rep != nil {
@@ -209,13 +210,22 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	if err := cli.ToOutput(cmd, f.output, func(w io.Writer) error { return f.report(w, res) }); err != nil {
 		return err
 	}
+	tellVerdict(cmd, f.output, res)
 	d.tellNone(cmd.ErrOrStderr(), v.Records)
 	return verdict(res.Failed())
+}
+
+// tellVerdict prints the verdict on a dataset that fails on standard error if the report is in a file.
+func tellVerdict(cmd *cobra.Command, output string, r *render.Result) {
+	if r.Failed() && !cli.ToStandard(output) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s\n", r.Line())
+	}
 }
 
 // verified is what a report says beside the outcome. Part is that of a part.
 type verified struct {
 	Source, Format, Rest string
+	Selected             inspect.Selected
 	NowMS                int64
 	Seconds              float64
 	FailOn               record.Severity
@@ -224,7 +234,7 @@ type verified struct {
 
 // result returns what is printed.
 func (r *verified) result(v *verify.Outcome, tool string) *render.Result {
-	res := &render.Result{Outcome: v, Tool: tool, Source: r.Source, NowMS: r.NowMS, Seconds: r.Seconds, FailOn: r.FailOn, Rest: r.Rest}
+	res := &render.Result{Outcome: v, Tool: tool, Source: r.Source, Selected: r.Selected, NowMS: r.NowMS, Seconds: r.Seconds, FailOn: r.FailOn, Rest: r.Rest}
 	if res.Format == "" {
 		res.Format = r.Format
 	}

@@ -116,11 +116,7 @@ func printFollow(w io.Writer, f *convert.Following) {
 
 // printSelection prints the filters, if any.
 func printSelection(w io.Writer, only filter.Conditions) {
-	var words []string
-	for _, name := range filter.Names() {
-		words = append(words, only.Words(name)...)
-	}
-	if len(words) > 0 {
+	if words := only.All(); len(words) > 0 {
 		fmt.Fprintf(w, "     only %s\n", escape.Shell(words))
 	}
 }

@@ -127,6 +127,14 @@ func (c Conditions) Words(name string) (words []string) {
 	return words
 }
 
+// All returns the words of a command line that recreate all conditions.
+func (c Conditions) All() (words []string) {
+	for _, name := range Names() {
+		words = append(words, c.Words(name)...)
+	}
+	return words
+}
+
 // csvField quotes a value of a flag that takes a CSV list.
 func csvField(s string) string {
 	if s == "" {

@@ -98,7 +98,7 @@ func (ks *Keyspace) lost(t *Table, err error) {
 	if !t.skips.First(WholeTable) {
 		return
 	}
-	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name,
+	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Unread: t.Size,
 		Place: record.Place{File: t.Name, Off: record.NoOffset, Level: t.Level}}
 	var missing *store.MissingError
 	var c *record.CorruptError
@@ -127,7 +127,7 @@ func (ks *Keyspace) undeleted(t *Table, err error) {
 		return
 	}
 	g := t.gap(nil)
-	ks.Unread(t.Place(off), err, fmt.Sprintf("%s; the range tombstones of this table are missing, so what they deleted is still there: keys %s%s",
+	ks.Unread(t.Place(off), int64(t.info.RangeDel.Size), err, fmt.Sprintf("%s; the range tombstones of this table are missing, so what they deleted is still there: keys %s%s",
 		Reason(err), &g, ks.comeBack(t, &g)))
 }
 
@@ -191,7 +191,7 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 		return
 	}
 	g := t.gap(sep)
-	ks.Unread(t.Place(h.Off), err, fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
+	ks.Unread(t.Place(h.Off), max(g.size, int64(h.Size)), err, fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
 }
 
 // mended reports that a damaged index was replaced, and what is not proved without it.
@@ -214,9 +214,9 @@ func Newer(kind string, err error) string {
 	return kind
 }
 
-// Unread reports a part that was skipped because of err.
-func (ks *Keyspace) Unread(p record.Place, err error, what string) {
-	ks.Env.Report(record.Finding{Kind: Newer(record.FindDamagedBlock, err), Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
+// Unread reports a part that was skipped because of err, of n bytes as far as that is known.
+func (ks *Keyspace) Unread(p record.Place, n int64, err error, what string) {
+	ks.Env.Report(record.Finding{Unread: n, Kind: Newer(record.FindDamagedBlock, err), Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
 }
 
 // passesRow reports, once, a row of an unknown kind. A salvage skips only that row: it is lost and hides older rows of
@@ -245,7 +245,7 @@ func (ks *Keyspace) rowOfKind(t *Table, key []byte, p record.Place, err error) b
 		return false
 	}
 	if user, _ := base.SplitKey(key); t.skips.First(rowSkip | xxhash.Sum64(key)) {
-		ks.Unread(p, err, fmt.Sprintf("%s; the row is missing: key %s", Reason(err), record.Quote(user)))
+		ks.Unread(p, 0, err, fmt.Sprintf("%s; the row is missing: key %s", Reason(err), record.Quote(user)))
 	}
 	return true
 }
@@ -267,6 +267,7 @@ func (ks *Keyspace) miscounted(t *Table, n *blocks.CountError) {
 type gap struct {
 	low, high []byte
 	after     bool
+	size      int64 // of the whole table; 0: the size of the rows is that of a block
 }
 
 // String describes the range.
@@ -285,6 +286,7 @@ func (g *gap) String() string {
 func (t *Table) gap(sep []byte) gap {
 	g := gap{low: t.First, high: t.Last}
 	if sep == nil {
+		g.size = t.Size
 		return g
 	}
 	if t.Cmp.Compare(sep, t.Last) < 0 {
