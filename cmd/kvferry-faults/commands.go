@@ -113,7 +113,7 @@ func (e *engine) randomLog(seed *fixtures.Rand, dir string) (out [][]string, tol
 			continue
 		case errors.As(err, &unknown):
 			told[len(out)] = unfollowed
-			if err := commands.Lose(s, args, []byte(unfollowed)); err != nil {
+			if _, err := commands.Lose(s, args, []byte(unfollowed)); err != nil {
 				return nil, nil, err
 			}
 		case errors.As(err, &refused):

@@ -268,7 +268,7 @@ func expanded(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var out []byte
+	out := []byte(writtenBy("redis 3.2.12", "")) // in scripts commands may fail
 	for c := NewCommands(f, path, 0, -1); ; {
 		args, err := c.Next()
 		if err == io.EOF {

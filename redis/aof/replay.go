@@ -27,7 +27,7 @@ const (
 	FindNear    = "aof-near"    // a result that may differ from the server's, such as in the last bits of a number
 	FindCut     = "aof-cut"     // an incomplete last command, or a MULTI without EXEC
 	FindDamaged = "aof-damaged" // invalid bytes, and the rest of the log is not read
-	FindRefused = "aof-refused" // commands that a server answers with an error and skips
+	FindRefused = "aof-refused" // commands that the log's server answers with an error and skips
 )
 
 // CommandError means that a command's effect is unknown.
@@ -67,6 +67,7 @@ type replay struct {
 	file    string // its name in the log, for findings
 	last    bool   // the last of the files
 	queue   *queue
+	claimed server.Writer // that the base names
 	refused tally
 	near    tally
 }
@@ -99,7 +100,7 @@ func (r *replay) all() error {
 	}
 	if t := &r.refused; t.n > 0 {
 		r.tell(FindRefused, record.Note, t.where, fmt.Sprintf(
-			"%s refused, as a server does when it loads the log: %s", record.Count(t.n, "command"), t.first))
+			"%s refused, as %s does when it loads the log: %s", record.Count(t.n, "command"), r.server.Writer, t.first))
 	}
 	if t := &r.near; t.n > 0 {
 		r.tell(FindNear, record.Note, t.where, fmt.Sprintf("%s with a result that may differ from the server's: %s", record.Count(t.n, "command"), t.first))
@@ -195,25 +196,36 @@ func (r *replay) apply(args [][]byte, off int64) error {
 	err := commands.Do(r.server, args)
 	var refused *argument.ReplyError
 	var unknown *server.UnsupportedError
+	why, wild := "", false
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && r.server.Writer.Known():
 		r.refused.add(fmt.Sprintf("%s: %s", record.Quote(args[0]), refused.Text), r.place(off))
 		return nil
+	case errors.As(err, &refused):
+		why = fmt.Sprintf("%s: kvferry refuses it (%s), but the server that wrote the log executed it", record.Quote(args[0]), refused.Text)
 	case !errors.As(err, &unknown):
 		return err
 	case unknown.Near:
 		r.near.add(unknown.Error(), r.place(off))
 		return nil
+	default:
+		why, wild = unknown.Error(), unknown.Wild
 	}
-	if unknown.Wild {
-		if !r.salvage {
-			return &CommandError{File: r.path, Off: off, Why: unknown.Error()}
-		}
-		r.tell(FindCommand, record.Error, r.place(off), unknown.Error()+"; it may have changed keys that it does not name")
+	db := r.server.DB.Selected()
+	named, err := commands.Lose(r.server, args, appendLost(nil, r.file, off, why))
+	if err != nil || named && !wild {
+		return err
 	}
-	return commands.Lose(r.server, args, appendLost(nil, r.file, off, unknown.Error()))
+	if !r.salvage {
+		return &CommandError{File: r.path, Off: off, Why: why}
+	}
+	if r.report != nil {
+		r.report(record.Finding{Kind: FindCommand, Severity: record.Error, DB: strconv.Itoa(db), Place: r.place(off),
+			Detail: why + "; it may have changed keys that it does not name"})
+	}
+	return nil
 }
 
 // ended handles the end of a file. It drops an incomplete last command of the log, which servers truncate too.

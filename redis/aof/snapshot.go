@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"kvferry/internal/shared/dataset"
@@ -14,6 +15,7 @@ import (
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 	"kvferry/redis/state"
+	"kvferry/redis/state/server"
 )
 
 // snapshot loads the RDB part at the start of a file into the state, including expired keys, and returns the offset of
@@ -38,6 +40,8 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 			}
 		}
 		switch it.Op {
+		case rdb.OpAux:
+			r.wroteBase(string(it.Key), string(it.Value))
 		case rdb.OpKey:
 			if err = keys.Add(it); err == nil {
 				err = r.key(f, s, it, &d)
@@ -63,6 +67,27 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 			return 0, r.in(err)
 		}
 	}
+}
+
+// wroteBase learns from an AUX field which server wrote the log. A base that kvferry wrote names a server, too, but has no
+// used-mem.
+func (r *replay) wroteBase(field, value string) {
+	switch w, ok := server.ParseWriter(field, value); {
+	case ok && ownField(field, value):
+		r.claimed = w
+	case ok:
+		r.server.Writer = w
+	case field == "used-mem" && r.claimed != server.Writer{}:
+		r.server.Writer = r.claimed
+	}
+}
+
+// ownField reports whether kvferry writes this AUX field.
+func ownField(field, value string) bool {
+	return slices.ContainsFunc(rdb.Versions(), func(name string) bool {
+		v, err := rdb.ParseVersion(name)
+		return err == nil && bytes.Contains(rdb.AppendHead(nil, v, 0), rdb.AppendAux(nil, field, value))
+	})
 }
 
 // twinsMemory is the memory for the hashes of keys.
@@ -204,7 +229,7 @@ func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 
 // restore decodes the payload of RESTORE: type, value, footer.
 func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) error {
-	body, version, err := crc64.CutFooter(payload, false)
+	body, version, err := crc64.CutFooter(payload, r.server.Writer.TakesUnsummed())
 	if err != nil {
 		return err
 	}
@@ -232,8 +257,8 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 }
 
 // restoreFunctions decodes the payload of FUNCTION RESTORE: library items of an RDB file, footer.
-func restoreFunctions(payload []byte) (libraries [][]byte, err error) {
-	body, version, err := crc64.CutFooter(payload, false)
+func (r *replay) restoreFunctions(payload []byte) (libraries [][]byte, err error) {
+	body, version, err := crc64.CutFooter(payload, r.server.Writer.TakesUnsummed())
 	if err != nil {
 		return nil, err
 	}

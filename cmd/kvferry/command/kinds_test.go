@@ -165,7 +165,7 @@ func aofPlants() []datasetPlant {
 		plant("cut", "warning aof-cut", set+set[:20]),
 		plant("damaged", "error aof-damaged", set+"nonsense\r\n"+set),
 		plant("with a script", "error aof-command", set+"*3\r\n$4\r\nEVAL\r\n$1\r\n0\r\n$1\r\n0\r\n"),
-		plant("with a command in vain", "note aof-refused", set+"*3\r\n$5\r\nLPUSH\r\n$1\r\nk\r\n$1\r\nv\r\n"),
+		plant("with a command in vain", "note aof-refused", "REDIS0009\xfa\x09redis-ver\x067.0.15\xff\x00\x00\x00\x00\x00\x00\x00\x00"+set+"*3\r\n$5\r\nLPUSH\r\n$1\r\nk\r\n$1\r\nv\r\n"),
 	}
 }
 

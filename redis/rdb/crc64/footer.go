@@ -11,7 +11,7 @@ import (
 const FooterLen = 10
 
 // CutFooter returns a DUMP or FUNCTION DUMP payload without its footer, and the footer's version. unsummed accepts the
-// checksum 0 (not computed), which the replication stream of Redis 8.10 may contain.
+// checksum 0 (not computed), which Redis 8.4 and later write to the log and the replication stream while they import slots.
 func CutFooter(payload []byte, unsummed bool) (body []byte, version uint16, err error) {
 	if len(payload) < FooterLen {
 		return nil, 0, record.Short(0, "payload", FooterLen, len(payload))

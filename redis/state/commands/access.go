@@ -21,7 +21,7 @@ type use struct {
 	access
 }
 
-// finder returns the keys of a command; of an incomplete command it may return fewer.
+// finder returns the keys of a command that has its least number of arguments, or none if it cannot find them.
 type finder func(s *server.Server, a [][]byte) []use
 
 // uses returns the keys of some arguments, of the selected database.
@@ -131,22 +131,33 @@ func pfmergeKeys(s *server.Server, a [][]byte) []use {
 
 // moveKeys is the finder of MOVE: a key in two databases.
 func moveKeys(s *server.Server, a [][]byte) []use {
-	out := uses(s, update, a[1])
-	if db, err := database(a[2]); err == nil {
-		out = append(out, use{db, a[1], update})
-	}
-	return out
-}
-
-// copyKeys is the finder of COPY: source, and target perhaps in another database.
-func copyKeys(s *server.Server, a [][]byte) []use {
-	o, err := readCopy(s, a)
+	db, err := database(a[2])
 	if err != nil {
 		return nil
 	}
-	to := use{o.db, a[2], update}
-	if o.replace {
-		to.access = writes
+	return append(uses(s, update, a[1]), use{db, a[1], replaced(a[3:])})
+}
+
+// replaced is the access to a target: with REPLACE its old value does not count.
+func replaced(options [][]byte) access {
+	for _, option := range options {
+		if argument.Is(option, "REPLACE") {
+			return writes
+		}
+	}
+	return update
+}
+
+// copyKeys is the finder of COPY: source, and target, which DB puts into another database. It skips unknown options.
+func copyKeys(s *server.Server, a [][]byte) []use {
+	to := use{s.DB.Selected(), a[2], replaced(a[3:])}
+	for i := 3; i < len(a); i++ {
+		if argument.Is(a[i], "DB") {
+			var err error
+			if to.db, err = database(a[min(i+1, len(a)-1)]); err != nil {
+				return nil
+			}
+		}
 	}
 	return append(uses(s, reads, a[1]), to)
 }
@@ -155,14 +166,7 @@ func copyKeys(s *server.Server, a [][]byte) []use {
 func second(s *server.Server, a [][]byte) []use { return uses(s, update, a[2]) }
 
 // restoreKeys is the finder of RESTORE.
-func restoreKeys(s *server.Server, a [][]byte) []use {
-	for _, option := range a[4:] {
-		if argument.Is(option, "REPLACE") {
-			return uses(s, writes, a[1])
-		}
-	}
-	return uses(s, update, a[1])
-}
+func restoreKeys(s *server.Server, a [][]byte) []use { return uses(s, replaced(a[4:]), a[1]) }
 
 // behind is the finder of XREADGROUP and MIGRATE: the arguments after word have the keys in the first of parts
 // equal parts. Without word, the key is a[at].
@@ -180,28 +184,32 @@ func behind(word string, parts, at int) finder {
 	}
 }
 
-// Lose handles a command of unknown effect: it marks the keys that the command may have written as lost, for a
-// reason that only the caller interprets.
-func Lose(s *server.Server, args [][]byte, reason []byte) error {
+// Lose handles a command of unknown effect: it marks the keys that the command writes as lost, for a reason that only the
+// caller interprets. named is false if their names cannot be found. Lose then marks every argument that is a key, and any
+// other key of the database may differ, too.
+func Lose(s *server.Server, args [][]byte, reason []byte) (named bool, err error) {
 	c, ok := find(s, args)
-	if !ok {
-		for i, arg := range args[1:] {
-			s.DB.Lose(s.DB.Selected(), arg, reason, i > 0)
-		}
-		return s.DB.Err()
+	if ok && c.keys != nil && len(args) >= max(c.arity, -c.arity) {
+		named = lose(s, c.keys(s, args), reason)
 	}
-	if c.keys != nil {
-		lose(s, c.keys(s, args), reason)
+	if named || ok && (c.flags&wild != 0 || c.flags&write != 0 && c.keys == nil) {
+		return named, s.DB.Err()
 	}
-	return s.DB.Err()
+	for i, arg := range args[1:] {
+		s.DB.Lose(s.DB.Selected(), arg, reason, ok || i > 0)
+	}
+	return false, s.DB.Err()
 }
 
-func lose(s *server.Server, keys []use, reason []byte) {
+// lose marks the keys that a command writes. It reports false if there are none.
+func lose(s *server.Server, keys []use, reason []byte) (some bool) {
 	for _, k := range keys {
 		if k.access&writes != 0 {
 			s.DB.Lose(k.db, k.key, reason, false)
+			some = true
 		}
 	}
+	return some
 }
 
 // spread reports whether a command reads a lost value; if so, it loses the keys that the command writes.

@@ -7,15 +7,17 @@ import (
 	"kvferry/internal/shared/geo"
 	"kvferry/record"
 	"kvferry/redis/state/bits"
+	"kvferry/redis/state/server"
 	"kvferry/redis/state/streams"
 )
 
-// table has the commands of Redis up to 8.6 and Valkey up to 9.1, by name; some subcommands by both names.
-var table = withPlain(map[string]*command{
+// table has the commands of Redis up to 8.12 and Valkey up to 9.2, by name; some subcommands by both names. Up to Redis 8.6
+// and Valkey 9.1 it was compared with the servers (server.Writer.Known).
+var table = tableOf(map[string]signature{
 	"SELECT": {2, 0, nil, cmdSelect}, "SWAPDB": {3, write, nil, cmdSwapDB}, "FLUSHDB": {-1, write, nil, cmdFlush(false)},
 	"FLUSHALL": {-1, write, nil, cmdFlush(true)}, "DEL": {-2, write, every(writes, 1, 0), cmdDel},
 	"UNLINK": {-2, write, every(writes, 1, 0), cmdDel}, "RENAME": {3, write, two(writes, writes), cmdRename(false)},
-	"RENAMENX": {3, write, two(update, update), cmdRename(true)}, "MOVE": {3, write, moveKeys, cmdMove},
+	"RENAMENX": {3, write, two(update, update), cmdRename(true)}, "MOVE": {-3, write, moveKeys, cmdMove},
 	"COPY": {-3, write, copyKeys, cmdCopy}, "SORT": {-2, write, stored(2, "STORE"), cmdSort},
 	"RESTORE": {-4, write, restoreKeys, cmdRestore}, "RESTORE-ASKING": {-4, write, restoreKeys, cmdRestore},
 	"EXPIRE": {-3, write, one(update), cmdExpire("EX")}, "PEXPIRE": {-3, write, one(update), cmdExpire("PX")},
@@ -24,8 +26,8 @@ var table = withPlain(map[string]*command{
 	"GETDEL": {2, write, one(update), cmdGetdel}, "DELEX": {-2, write, one(update), cmdDelex},
 	"DELIFEQ": {3, write, one(update), cmdDelifeq}, "MIGRATE": {-6, write, behind("KEYS", 1, 3), nil},
 	"TRIMSLOTS": {-5, write, nil, cmdTrimslots}, "CLUSTER": {-2, container, nil, nil},
-	"CLUSTER FLUSHSLOT": {-3, write, nil, cmdFlushslot},
-	"MULTI":             {1, 0, nil, refused("ERR MULTI calls can not be nested")}, "EXEC": {1, 0, nil, refused("ERR EXEC without MULTI")},
+	"CLUSTER FLUSHSLOT": {-3, write, nil, cmdFlushslot}, "CLUSTER SYNCSLOTS": {-2, 0, nil, nil},
+	"MULTI": {1, 0, nil, refused("ERR MULTI calls can not be nested")}, "EXEC": {1, 0, nil, refused("ERR EXEC without MULTI")},
 	"DISCARD": {1, 0, nil, refused("ERR DISCARD without MULTI")},
 
 	"SET": {-3, write, setKeys, cmdSet}, "SETEX": {4, write, one(writes), cmdSetex("EX")},
@@ -39,6 +41,7 @@ var table = withPlain(map[string]*command{
 	"BITOP": {-4, write, bitopKeys, bits.Op}, "BITFIELD": {-2, write, one(update), bits.Fields},
 	"PFADD": {-2, write, one(update), bits.PFAdd}, "PFMERGE": {-2, write, pfmergeKeys, bits.PFMerge},
 	"PFCOUNT": {-2, 0, pfcountKeys, bits.PFCount}, "PFDEBUG": {3, write, second, nil},
+	"INCREX": {-2, write, one(update), nil}, "BITCONVERT": {2, write, one(update), nil}, "BITROAROP": {-4, write, bitopKeys, nil},
 
 	"HSET": {-4, write, one(update), cmdHset}, "HMSET": {-4, write, one(update), cmdHset}, "HSETNX": {4, write, one(update), cmdHsetnx},
 	"HDEL": {-3, write, one(update), cmdRemove(record.Hash)}, "HINCRBY": {4, write, one(update), cmdHincrby},
@@ -46,7 +49,7 @@ var table = withPlain(map[string]*command{
 	"HPEXPIRE": {-6, write, one(update), cmdHexpire("PX")}, "HEXPIREAT": {-6, write, one(update), cmdHexpire("EXAT")},
 	"HPEXPIREAT": {-6, write, one(update), cmdHexpire("PXAT")}, "HPERSIST": {-5, write, one(update), cmdHpersist},
 	"HSETEX": {-6, write, one(update), cmdHsetex}, "HGETEX": {-5, write, one(update), cmdHgetex},
-	"HGETDEL": {-5, write, one(update), cmdHgetdel},
+	"HGETDEL": {-5, write, one(update), cmdHgetdel}, "PHSET": {-3, write, one(update), nil}, "PHDEL": {-2, write, one(update), nil},
 
 	"RPUSH": {-3, write, one(update), cmdPush(false, false)}, "LPUSH": {-3, write, one(update), cmdPush(true, false)},
 	"RPUSHX": {-3, write, one(update), cmdPush(false, true)}, "LPUSHX": {-3, write, one(update), cmdPush(true, true)},
@@ -54,6 +57,7 @@ var table = withPlain(map[string]*command{
 	"LSET": {4, write, one(update), cmdLset}, "LTRIM": {4, write, one(update), cmdLtrim},
 	"LINSERT": {5, write, one(update), cmdLinsert}, "LREM": {4, write, one(update), cmdLrem},
 	"RPOPLPUSH": {3, write, two(update, update), cmdRpoplpush}, "LMOVE": {5, write, two(update, update), cmdLmove},
+	"LMOVEM": {-5, write, two(update, update), cmdLmovem}, "BLMOVEM": {-6, write, two(update, update), unblocked(5, cmdLmovem)},
 	"BLMOVE": {6, write, two(update, update), nil}, "BRPOPLPUSH": {4, write, two(update, update), nil},
 	"LMPOP": {-4, write, counted(1, update, 0), nil}, "BLMPOP": {-5, write, counted(2, update, 0), nil},
 	"BLPOP": {-3, write, every(update, 1, 1), nil}, "BRPOP": {-3, write, every(update, 1, 1), nil},
@@ -61,7 +65,9 @@ var table = withPlain(map[string]*command{
 	"SADD": {-3, write, one(update), cmdSadd}, "SREM": {-3, write, one(update), cmdRemove(record.Set)},
 	"SPOP": {-2, write, one(update), nil}, "SMOVE": {4, write, two(update, update), cmdSmove},
 	"SUNIONSTORE": {-3, write, into(1), cmdSetStore(setUnion)}, "SINTERSTORE": {-3, write, into(1), cmdSetStore(setInter)},
-	"SDIFFSTORE": {-3, write, into(1), cmdSetStore(setDiff)},
+	"SDIFFSTORE": {-3, write, into(1), cmdSetStore(setDiff)}, "SADDEX": {-4, write, one(update), nil},
+	"SEXPIRE": {-5, write, one(update), nil}, "SPEXPIRE": {-5, write, one(update), nil}, "SEXPIREAT": {-5, write, one(update), nil},
+	"SPEXPIREAT": {-5, write, one(update), nil}, "SPERSIST": {-3, write, one(update), nil},
 
 	"ZADD": {-4, write, one(update), cmdZadd}, "ZINCRBY": {4, write, one(update), cmdZincrby},
 	"ZREM": {-3, write, one(update), cmdRemove(record.ZSet)}, "ZPOPMIN": {-2, write, one(update), cmdZpop(false)},
@@ -72,7 +78,8 @@ var table = withPlain(map[string]*command{
 	"ZUNIONSTORE": {-4, write, counted(2, reads, writes), cmdZstore(zsetUnion)},
 	"ZINTERSTORE": {-4, write, counted(2, reads, writes), cmdZstore(zsetInter)},
 	"ZDIFFSTORE":  {-4, write, counted(2, reads, writes), cmdZstore(zsetDiff)},
-	"ZRANGESTORE": {-5, write, two(writes, reads), cmdZrangestore},
+	"ZRANGESTORE": {-5, write, two(writes, reads), cmdZrangestore}, "ZMOVE": {-4, write, two(update, update), cmdZmove},
+	"BZMOVE": {-5, write, two(update, update), unblocked(4, cmdZmove)}, "ZMOVEMEMBER": {-6, write, two(update, update), cmdZmovemember},
 
 	"GEOADD": {-5, write, one(update), nil}, "GEOSEARCHSTORE": {-8, write, two(writes, reads), cmdGeosearchstore},
 	"GEORADIUS":         {-6, write, stored(5, "STORE", "STOREDIST"), cmdGeoradius(geo.Around)},
@@ -83,12 +90,16 @@ var table = withPlain(map[string]*command{
 	"XACKDEL": {-6, write, one(update), streams.AckDelete}, "XSETID": {-3, write, one(update), streams.SetID},
 	"XACK": {-4, write, one(update), streams.Ack}, "XCLAIM": {-6, write, one(update), streams.Claim},
 	"XAUTOCLAIM": {-6, write, one(update), nil}, "XREADGROUP": {-7, write, behind("STREAMS", 2, 0), nil},
-	"XCFGSET": {-2, 0, one(update), cmdProducers}, "XIDMPRECORD": {5, 0, one(update), cmdProducers},
+	"XNACK": {-4, write, one(update), nil}, "XCFGSET": {-2, 0, one(update), cmdProducers}, "XIDMPRECORD": {5, 0, one(update), cmdProducers},
 	"XGROUP": {-2, container, nil, nil}, "XGROUP CREATE": {-5, write, second, streams.Group(streams.Create)},
 	"XGROUP SETID":          {-5, write, second, streams.Group(streams.Move)},
 	"XGROUP DESTROY":        {4, write, second, streams.Group(streams.Destroy)},
 	"XGROUP CREATECONSUMER": {5, write, second, streams.Group(streams.CreateConsumer)},
 	"XGROUP DELCONSUMER":    {5, write, second, streams.Group(streams.DeleteConsumer)}, "XGROUP HELP": {2, 0, nil, nil},
+
+	"ARSET": {-4, write, one(update), nil}, "ARMSET": {-4, write, one(update), nil}, "ARDEL": {-3, write, one(update), nil},
+	"ARDELRANGE": {-4, write, one(update), nil}, "ARINSERT": {-3, write, one(update), nil}, "ARRING": {-3, write, one(update), nil},
+	"ARSEEK": {3, write, one(update), nil},
 
 	"VADD": {-5, write, one(update), nil}, "VREM": {3, write, one(update), nil}, "VSETATTR": {4, write, one(update), nil},
 
@@ -110,14 +121,39 @@ var table = withPlain(map[string]*command{
 	XLEN 2 XRANGE -4 XREVRANGE -4 XREAD -4 XPENDING -3 XINFO -2 OBJECT -2 MEMORY -2 VCARD 2 VDIM 2 VEMB -3 VGETATTR 3 VINFO 2
 	VISMEMBER 3 VLINKS -3 VRANDMEMBER -2 VRANGE -4 VSIM -4 EVAL_RO -3 EVALSHA_RO -3 FCALL_RO -3 PUBLISH 3 SPUBLISH 3 PUBSUB -2
 	PING -1 ECHO 2 WATCH -2 UNWATCH 1 ASKING 1 SCRIPT -2 REPLCONF -1 CLIENT -2 CONFIG -2 COMMAND -1 INFO -1 TIME 1 WAIT 3 WAITAOF 4
-	READONLY 1 READWRITE 1 PFSELFTEST 1 LOLWUT -1 ACL -2 AUTH -2 HELLO -1 LATENCY -2 SLOWLOG -2 ROLE 1 LASTSAVE 1`)
+	READONLY 1 READWRITE 1 PFSELFTEST 1 LOLWUT -1 ACL -2 AUTH -2 HELLO -1 LATENCY -2 SLOWLOG -2 ROLE 1 LASTSAVE 1
+	BLESS -2 BACKUP -2`, `
+	Redis 7.4 HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HPERSIST
+	Redis 8.0 HSETEX HGETEX HGETDEL VADD VREM VSETATTR
+	Redis 8.2 XDELEX XACKDEL
+	Redis 8.4 MSETEX DELEX TRIMSLOTS
+	Redis 8.6 XCFGSET XIDMPRECORD
+	Redis 8.8 INCREX XNACK ARSET ARMSET ARDEL ARDELRANGE ARINSERT ARRING ARSEEK
+	Redis 8.10 LMOVEM BLMOVEM
+	Redis 8.12 ZMOVE BZMOVE ZMOVEMEMBER BITCONVERT BITROAROP SADDEX SPERSIST SEXPIRE SPEXPIRE SEXPIREAT SPEXPIREAT BLESS
+	Valkey 9.0 HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HPERSIST HSETEX HGETEX DELIFEQ CLUSTER/FLUSHSLOT CLUSTER/SYNCSLOTS
+	Valkey 9.1 HGETDEL MSETEX
+	Valkey 9.2 DELEX XDELEX XACKDEL INCREX PHSET PHDEL`)
 
-// withPlain adds commands that change no key, given as names and arities.
-func withPlain(t map[string]*command, list string) map[string]*command {
-	words := strings.Fields(list)
+// tableOf makes the table from signatures, the names and arities of commands that change no key, and the names that came with
+// versions of servers.
+func tableOf(all map[string]signature, plain, newer string) map[string]*command {
+	t := map[string]*command{}
+	for name, f := range all {
+		t[name] = &command{signature: f}
+	}
+	words := strings.Fields(plain)
 	for i := 0; i < len(words); i += 2 {
 		arity, _ := strconv.Atoi(words[i+1])
-		t[words[i]] = &command{arity: arity}
+		t[words[i]] = &command{signature: signature{arity: arity}}
+	}
+	for line := range strings.Lines(strings.TrimSpace(newer)) {
+		words := strings.Fields(line)
+		w, _ := server.ParseWriter(strings.ToLower(words[0])+"-ver", words[1])
+		for _, name := range words[2:] {
+			c := t[strings.Replace(name, "/", " ", 1)]
+			c.since = append(c.since, w)
+		}
 	}
 	return t
 }

@@ -190,11 +190,16 @@ func cmdMove(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
+	for _, option := range a[3:] {
+		if !argument.Is(option, "REPLACE") {
+			return s.Option("MOVE", option)
+		}
+	}
 	if db == s.DB.Selected() {
 		return argument.Refuse("ERR source and destination objects are the same")
 	}
 	v := s.DB.Find(a[1])
-	if v == nil || s.DB.FindIn(db, a[1]) != nil {
+	if v == nil || len(a) == 3 && s.DB.FindIn(db, a[1]) != nil {
 		return nil
 	}
 	s.DB.StoreIn(db, a[1], v)

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"slices"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
@@ -181,10 +182,67 @@ func move(s *server.Server, from, to []byte, left, toLeft bool) error {
 func cmdRpoplpush(s *server.Server, a [][]byte) error { return move(s, a[1], a[2], false, true) }
 
 func cmdLmove(s *server.Server, a [][]byte) error {
+	if err := sides(a); err != nil {
+		return err
+	}
+	return move(s, a[1], a[2], argument.Is(a[3], "LEFT"), argument.Is(a[4], "LEFT"))
+}
+
+// sides checks the ends that LMOVE and LMOVEM name.
+func sides(a [][]byte) error {
 	for _, side := range a[3:5] {
 		if !argument.Is(side, "LEFT") && !argument.Is(side, "RIGHT") {
 			return argument.ErrSyntax
 		}
 	}
-	return move(s, a[1], a[2], argument.Is(a[3], "LEFT"), argument.Is(a[4], "LEFT"))
+	return nil
+}
+
+// cmdLmovem is LMOVEM source target side side [COUNT n|EXACTLY n OBO|BULK]: BULK keeps the order of the elements, and OBO
+// pushes them in the order in which they are popped.
+func cmdLmovem(s *server.Server, a [][]byte) error {
+	if len(a) == 5 {
+		return cmdLmove(s, a)
+	}
+	if err := sides(a); err != nil {
+		return err
+	}
+	bulk, exactly := argument.Is(a[len(a)-1], "BULK"), argument.Is(a[5], "EXACTLY")
+	switch {
+	case !exactly && !argument.Is(a[5], "COUNT"):
+		return s.Option("LMOVEM", a[5])
+	case len(a) != 8 || !bulk && !argument.Is(a[7], "OBO"):
+		return s.Option("LMOVEM", a[len(a)-1])
+	}
+	n, err := argument.ParseInt(a[6])
+	if err != nil || n < 1 {
+		return argument.ErrRange
+	}
+	src, err := s.Find(a[1], record.List)
+	if err != nil || src == nil || exactly && src.Len() < n {
+		return err
+	}
+	if _, err := s.Find(a[2], record.List); err != nil {
+		return err
+	}
+	left, toLeft := argument.Is(a[3], "LEFT"), argument.Is(a[4], "LEFT")
+	var elems [][]byte // held in memory
+	for range min(n, src.Len()) {
+		elems = append(elems, src.Pop(left))
+	}
+	if bulk && left == toLeft {
+		slices.Reverse(elems)
+	}
+	dst := src
+	if !bytes.Equal(a[1], a[2]) {
+		s.DB.Store(a[1], src)
+		if dst, err = s.FindOrMake(a[2], record.List); err != nil {
+			return err
+		}
+	}
+	for _, elem := range elems {
+		dst.Push(toLeft, elem)
+	}
+	s.DB.Store(a[2], dst)
+	return nil
 }

@@ -1,10 +1,12 @@
 package commands
 
 import (
+	"errors"
 	"math"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
+	"kvferry/redis/rdb"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
 )
@@ -34,7 +36,10 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 		put = s.DB.Put(h)
 		return put
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, rdb.ErrNewer):
+		return server.Unsupported("RESTORE", err.Error())
+	case err != nil:
 		return argument.Refuse("ERR Bad data format")
 	}
 	return put.End()

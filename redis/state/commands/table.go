@@ -3,7 +3,6 @@ package commands
 import (
 	"bytes"
 
-	"kvferry/internal/shared/argument"
 	"kvferry/redis/state/server"
 )
 
@@ -16,8 +15,8 @@ const (
 	container                   // it has subcommands, which the table has by both names
 )
 
-// command describes a command of a server.
-type command struct {
+// signature has the arguments and the effect of a command.
+type signature struct {
 	arity int // arguments, the name among them; negative: at least so many
 	flags flags
 	keys  finder // nil: it has no keys
@@ -26,8 +25,14 @@ type command struct {
 	run func(*server.Server, [][]byte) error
 }
 
+// command is a command of the table.
+type command struct {
+	signature
+	since []server.Writer // the first servers that have it; nil: any that writes a log may
+}
+
 // takes reports whether a command accepts n arguments.
-func (c *command) takes(n int) bool { return n == c.arity || c.arity < 0 && n >= -c.arity }
+func (c *signature) takes(n int) bool { return n == c.arity || c.arity < 0 && n >= -c.arity }
 
 // find returns the command named by args; false if no server has it.
 func find(s *server.Server, args [][]byte) (*command, bool) {
@@ -38,22 +43,26 @@ func find(s *server.Server, args [][]byte) (*command, bool) {
 	return c, ok
 }
 
-// Do applies a command, whose name comes first, to the selected database. A *argument.ReplyError means that a
-// server would have refused it, a *server.UnsupportedError that its effect is unknown. In both cases the keys
+// Do applies a command, whose name comes first, to the selected database. A *argument.ReplyError means that servers with
+// the commands of the table refuse it, a *server.UnsupportedError that its effect is unknown. In both cases the keys
 // are unchanged, unless the latter has Near set. All other errors come from the store.
 //
-// After an UnsupportedError the state differs from the server's, unless Lose is called. A command that reads a
-// lost value loses the keys that it writes.
+// A log has only commands that its server executed. So unless that server is known to refuse the command too, the state
+// differs from the server's after any error, and Lose has to be called. A command that reads a lost value loses the keys
+// that it writes.
 func Do(s *server.Server, args [][]byte) error {
 	if err := s.DB.Err(); err != nil {
 		return err
 	}
 	c, ok := find(s, args)
+	if ok {
+		s.Writer.Wrote(c.since)
+	}
 	switch {
 	case !ok:
 		return &server.UnsupportedError{Command: name(args[0]), Why: "kvferry does not know this command", Wild: true}
 	case !c.takes(len(args)):
-		return argument.ErrArgs
+		return server.Unsupported(name(args[0]), "kvferry knows this command with another number of arguments")
 	case c.run == nil && c.flags&(write|wild) == 0:
 		return nil
 	case c.run == nil:

@@ -35,8 +35,9 @@ func TestRefused(t *testing.T) {
 	s := made(t, some)
 	const wrongType, syntax, integer, args, numbers, mandatory = "WRONGTYPE", "syntax error", "not an integer", "wrong number", "numFields",
 		"FIELDS is missing"
+	const count = "another number of arguments"
 	for line, want := range map[string]string{
-		"NOSUCH a": "does not know this command", "SET s": args, "SELECT -1": "DB index", "SELECT x": "DB index", "SWAPDB x 1": "DB index",
+		"NOSUCH a": "does not know this command", "SET s": count, "SELECT -1": "DB index", "SELECT x": "DB index", "SWAPDB x 1": "DB index",
 		"SWAPDB 1 x": "DB index", "MOVE s x": "DB index", "MOVE s 0": "are the same", "COPY s s": "are the same", "COPY s k DB x": "DB index",
 		"COPY s k NOW": "this option", "RENAME no k": "no such key", "EXPIRE s x": integer, "EXPIRE s 9223372036854775807": "invalid expire", "EXPIRE s 1 NO": "this option", "EXPIRE s 1 x": syntax, "EXPIRE s 1 NX GT": "not compatible",
 		"GETDEL h": wrongType, "GETEX h": wrongType, "GETEX s EX 0": "invalid expire", "GETEX s EX x": integer,
@@ -48,7 +49,7 @@ func TestRefused(t *testing.T) {
 		"SETRANGE s 536870912 v": "longer than 512 MiB", "INCR s": integer, "INCR full": integer, "INCR h": wrongType, "INCRBY n x": integer,
 		"DECRBY n -9223372036854775808": "overflow", "INCRBY n 9223372036854775807": "overflow",
 
-		"HSET h f": args, "HSET s f v": wrongType, "HSET h f v g": args, "HSETNX s f v": wrongType, "HDEL s f": wrongType, "HINCRBY h f 1": "hash value is not",
+		"HSET h f": count, "HSET s f v": wrongType, "HSET h f v g": args, "HSETNX s f v": wrongType, "HDEL s f": wrongType, "HINCRBY h f 1": "hash value is not",
 		"HINCRBY h n x": integer, "HINCRBY s f 1": wrongType, "HINCRBY h most 1": "overflow",
 		"HEXPIRE h x FIELDS 1 f": integer, "HEXPIRE h 9223372036854775807 FIELDS 1 f": "invalid expire", "HPEXPIREAT h -1 FIELDS 1 f": "invalid expire",
 		"HEXPIRE h 10 FIELDS 2 f": numbers, "HEXPIRE h 10 FIELDS x f": numbers, "HEXPIRE h 10 NX f f": mandatory, "HEXPIRE h 10 NO FIELDS 1 f": "this option",
@@ -61,7 +62,7 @@ func TestRefused(t *testing.T) {
 		"RPOPLPUSH s l": wrongType, "RPOPLPUSH l s": wrongType, "LMOVE l l UP LEFT": syntax, "LMOVE l l LEFT UP": syntax,
 		"SADD s a": wrongType, "SREM s a": wrongType, "SMOVE s t a": wrongType, "SMOVE t s a": wrongType, "SUNIONSTORE k t s": wrongType,
 
-		"ZADD z x a": "not a valid float", "ZADD z NX XX 1 a": "", "ZADD z GT NX 1 a": "", "ZADD z 1": args, "ZADD s 1 a": wrongType, "ZADD z INCR 1 a 2 b": "",
+		"ZADD z x a": "not a valid float", "ZADD z NX XX 1 a": "", "ZADD z GT NX 1 a": "", "ZADD z 1": count, "ZADD s 1 a": wrongType, "ZADD z INCR 1 a 2 b": "",
 		"ZINCRBY z x a": "not a valid float", "ZINCRBY s 1 a": wrongType, "ZREM s a": wrongType, "ZPOPMIN s": wrongType, "ZPOPMIN z x": "", "ZREMRANGEBYRANK z x 1": integer,
 		"ZREMRANGEBYRANK s 0 1": wrongType, "ZREMRANGEBYSCORE z x 1": "float", "ZREMRANGEBYSCORE s 0 1": wrongType, "ZREMRANGEBYLEX z x [b": "", "ZREMRANGEBYLEX s - +": wrongType,
 		"ZUNIONSTORE k x z": integer, "ZUNIONSTORE k 0 z": "", "ZUNIONSTORE k 2 z": syntax, "ZUNIONSTORE k 1 z WEIGHTS x": "float", "ZUNIONSTORE k 1 z AGGREGATE no": syntax,
@@ -74,6 +75,9 @@ func TestRefused(t *testing.T) {
 		"GEOSEARCHSTORE k z FROMLONLAT 1 x BYRADIUS 1 m":            "float", "GEOSEARCHSTORE k z FROMMEMBER a BYBOX x 1 m": "numeric",
 		"SORT z WHAT": "this option", "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "an unknown order",
 
+		"LMOVEM l k LEFT UP": syntax, "LMOVEM l k LEFT LEFT COUNT 1": "syntax", "LMOVEM l k LEFT LEFT COUNT 0 OBO": "out of range", "LMOVEM l s LEFT LEFT COUNT 1 OBO": wrongType, "LMOVEM l k LEFT LEFT COUNT 1 NEW": "this option",
+		"ZMOVE z k NEW": "this option", "ZMOVE z s MIN": wrongType, "ZMOVE z k MIN COUNT 0": "out of range", "ZMOVE z k BYSCORE x 1": "float", "ZMOVE z k BYSCORE -inf inf": "is unknown", "ZMOVE z k MIN 5 5": syntax,
+		"ZMOVEMEMBER z k MEMBERS 2 a": syntax, "ZMOVEMEMBER z k NEW MEMBERS 1 a": "this option", "ZMOVEMEMBER s k MEMBERS 1 a": wrongType, "MOVE s 1 NEW": "this option", "MOVE s 1 x": syntax, "SADDEX t EX 1 MEMBERS 1 a": "does not follow",
 		"RESTORE k 0 payload": "payloads are not read here", "FUNCTION LOAD return": "Missing library", "FUNCTION RESTORE payload": "payloads are not read here",
 	} {
 		err := Do(s, servertest.Words(line))
@@ -103,7 +107,7 @@ func TestLost(t *testing.T) {
 		lost + "GEOSEARCHSTORE d v FROMLONLAT 1 1 BYRADIUS 1 m": "0/d:0 0/v:0", lost + "RPUSH l 1\nSORT l BY * GET v STORE d": "0/v:0", lost + "RPUSH l v\nSORT l BY nosort GET * STORE d": "0/d:2 0/v:0",
 		lost + "SORT v STORE d\nXGROUP CREATE v g 0": "0/d:0 0/v:0", lost + "XADD v 1-1 f v\nGETDEL v\nINCR v": "0/v:0", lost + "RESTORE v 0 x": "0/v:0", lost + "SET other 1\nFUNCTION FLUSH": "0/v:0",
 		"SPOP a": "0/a:0", "SADD a b\nSPOP a\nDEL a": "", "INCRBYFLOAT f 1": "0/f:0", "LMPOP 2 a b LEFT": "0/a:0 0/b:0", "LMPOP 9 a b LEFT": "0/LEFT:0 0/a:0 0/b:0", "LMPOP -1 a LEFT": "", "BLPOP a b 0": "0/a:0 0/b:0",
-		"XREADGROUP GROUP g c STREAMS x y > >": "0/x:0 0/y:0", "MIGRATE h 1 k 0 1": "0/k:0", "MIGRATE h 1 '' 0 1 KEYS k l": "0/k:0 0/l:0", "XADD x * f v": "0/x:0", "SET s v NEWER": "0/s:0", "COPY a b SOON": "",
+		"XREADGROUP GROUP g c STREAMS x y > >": "0/x:0 0/y:0", "MIGRATE h 1 k 0 1": "0/k:0", "MIGRATE h 1 '' 0 1 KEYS k l": "0/k:0 0/l:0", "XADD x * f v": "0/x:0", "SET s v NEWER": "0/s:0", "COPY a b SOON": "0/b:0",
 		"EVAL return 1 k arg\nSET a 1": "0/k:0", "EVAL return 0 k\nSET a 1": "", "FCALL f 1 k a\nDEL k": "", "GEORADIUS g 1 1 1 m STOREDIST d COUNT 1 LATER": "0/d:0",
 		"SET n 5\nNEW.CMD k n 9 x\nINCR x": "0/k:1 0/n:1 0/x:1", "NEW.CMD k n\nDEL k": "", "NEW.CMD\nNEW.CMD k\nSET k 1": "", "NEW.CMD a k\nRENAME k l\nDEL a": "0/l:0", "NEW.CMD a k\nRENAMENX k l\nDEL a": "0/k:0 0/l:0",
 	} {
@@ -112,7 +116,7 @@ func TestLost(t *testing.T) {
 		for i, line := range strings.Split(strings.TrimSpace(log), "\n") {
 			var no *server.UnsupportedError
 			if args := servertest.Words(line); errors.As(Do(s, args), &no) {
-				if err := Lose(s, args, fmt.Append(nil, i)); err != nil {
+				if _, err := Lose(s, args, fmt.Append(nil, i)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -174,6 +178,15 @@ func TestDone(t *testing.T) {
 		{"ZADD g 3479099956230698 Palermo 3479447370796909 Catania 1e300 far\nGEOSEARCHSTORE k g FROMLONLAT 15 37 BYRADIUS 200 km COUNT 1 ASC\nGEOSEARCHSTORE d g FROMLONLAT 15 37 BYRADIUS 200 km COUNT 1 DESC\nDEL g",
 			map[string]string{"k": form("zset", "Catania=3.479447370796909e+15"), "d": form("zset", "Palermo=3.479099956230698e+15")}},
 		{"RPUSH l b a c\nSET wb 2\nSET wa 1\nSORT l BY w* ALPHA STORE k\nSADD t b a\nSORT t BY no STORE m\nZADD z 2 a 1 b\nSORT z BY no DESC STORE n\nDEL l t z wa wb", map[string]string{"k": form("list", "c", "a", "b"), "m": form("list", "a", "b"), "n": form("list", "a", "b")}},
+		{"RPUSH a 1 2 3 4 5 6\nLMOVEM a b LEFT LEFT COUNT 2 OBO\nLMOVEM a c RIGHT LEFT EXACTLY 2 BULK\nLMOVEM a no LEFT LEFT EXACTLY 9 BULK\nLMOVEM none no LEFT LEFT COUNT 1 OBO\nBLMOVEM a d LEFT RIGHT 0 COUNT 9 BULK",
+			map[string]string{"b": form("list", "2", "1"), "c": form("list", "5", "6"), "d": form("list", "3", "4")}},
+		{"RPUSH s a b c\nLMOVEM s s LEFT LEFT EXACTLY 2 OBO\nRPUSH n a b c\nLMOVEM n n RIGHT RIGHT COUNT 2 BULK\nRPUSH r a b c\nLMOVEM r q RIGHT RIGHT COUNT 2 OBO\nLMOVEM r q LEFT LEFT",
+			map[string]string{"s": form("list", "b", "a", "c"), "n": form("list", "a", "b", "c"), "q": form("list", "a", "c", "b")}},
+		{"ZADD a 1 x 2 y 3 z\nZADD b 9 x\nZMOVE a b MIN\nZMOVE a c MAX COUNT 5\nZMOVE b b MIN\nZMOVE none b MIN\nBZMOVE c d MAX 0\nZMOVE c e BYSCORE (1 2",
+			map[string]string{"b": form("zset", "x=1"), "d": form("zset", "z=3"), "e": form("zset", "y=2")}},
+		{"ZADD a 1 x 2 y 3 z 4 w\nZADD b 9 x\nZMOVEMEMBER a b NX MEMBERS 3 x y no\nZMOVEMEMBER a b XX MEMBERS 2 x z\nZMOVEMEMBER a c MEMBERS 2 z z\nZMOVEMEMBER a no XX MEMBERS 1 w",
+			map[string]string{"a": form("zset", "w=4"), "b": form("zset", "x=1", "y=2"), "c": form("zset", "z=3")}},
+		{"SET a 1\nSELECT 1\nSET a 2\nSET b 2\nMOVE a 0\nMOVE b 0 replace\nMOVE a 0 REPLACE", map[string]string{"a": form("string", "2"), "b": form("string", "2")}},
 		{"FUNCTION FLUSH\nSADD t a b c\nSMOVE t u a\nSMOVE t u no\nSMOVE t t b\nSREM t c no\nSREM no a", map[string]string{"t": form("set", "b"), "u": form("set", "a")}},
 	} {
 		got := servertest.Contents(t, made(t, x.lines))

@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"bytes"
 	"math"
+	"slices"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
@@ -166,4 +168,94 @@ func oneScore(v *state.Value) error {
 		return server.Unsupported("BYLEX", "a range of members is not defined where scores differ")
 	}
 	return nil
+}
+
+// cmdZmove is ZMOVE source target MIN|MAX|BYSCORE least most [COUNT n].
+func cmdZmove(s *server.Server, a [][]byte) error {
+	in, options, back := func(state.Scored) bool { return true }, a[4:], argument.Is(a[3], "MAX")
+	count := int64(1)
+	byScore := argument.Is(a[3], "BYSCORE")
+	switch {
+	case byScore && len(options) >= 2:
+		b, err := argument.ParseScores(options[0], options[1])
+		if err != nil {
+			return err
+		}
+		in, options = func(z state.Scored) bool { return b.HasScore(z.Score) }, options[2:]
+	case !back && !argument.Is(a[3], "MIN"):
+		return s.Option("ZMOVE", a[3])
+	}
+	if len(options) > 0 {
+		if len(options) != 2 || !argument.Is(options[0], "COUNT") {
+			return s.Option("ZMOVE", options[0])
+		}
+		var err error
+		if count, err = argument.ParseInt(options[1]); err != nil || count < 1 {
+			return argument.ErrRange
+		}
+	}
+	return moveMembers(s, a, func(src, _ *state.Value) (list [][]byte, err error) {
+		src.Ranked(back, func(z state.Scored) bool {
+			if in(z) {
+				list = append(list, bytes.Clone(z.Member))
+			}
+			return byScore || int64(len(list)) < count
+		})
+		if byScore && int64(len(list)) > count {
+			err = server.Unsupported("ZMOVE BYSCORE", "which members of the range a server moves is unknown")
+		}
+		return list, err
+	})
+}
+
+// cmdZmovemember is ZMOVEMEMBER source target [NX|XX] MEMBERS n member ….
+func cmdZmovemember(s *server.Server, a [][]byte) error {
+	names, nx, xx := a[3:], argument.Is(a[3], "NX"), argument.Is(a[3], "XX")
+	if nx || xx {
+		names = names[1:]
+	}
+	if len(names) < 3 || !argument.Is(names[0], "MEMBERS") {
+		return s.Option("ZMOVEMEMBER", names[0])
+	}
+	if n, err := argument.ParseInt(names[1]); err != nil || n != int64(len(names)-2) {
+		return argument.ErrSyntax
+	}
+	return moveMembers(s, a, func(_, dst *state.Value) (list [][]byte, err error) {
+		for _, name := range names[2:] {
+			if _, has := dst.Score(name); !(nx && has || xx && !has) {
+				list = append(list, name)
+			}
+		}
+		return list, nil
+	})
+}
+
+// moveMembers moves the members that choose returns from the sorted set a[1] to a[2]. They keep their scores.
+func moveMembers(s *server.Server, a [][]byte, choose func(src, dst *state.Value) ([][]byte, error)) error {
+	src, err := s.Find(a[1], record.ZSet)
+	if err != nil || src == nil {
+		return err
+	}
+	dst, err := s.FindOrMake(a[2], record.ZSet)
+	if err != nil || bytes.Equal(a[1], a[2]) {
+		return err
+	}
+	list, err := choose(src, dst)
+	if err != nil {
+		return err
+	}
+	for _, name := range list {
+		if score, ok := src.Score(name); ok { // not moved before
+			dst.SetScore(name, score)
+			src.Remove(name)
+		}
+	}
+	s.DB.Store(a[1], src)
+	s.DB.Store(a[2], dst)
+	return nil
+}
+
+// unblocked is the blocking form of a command, whose timeout is the argument at: in a log it does not wait.
+func unblocked(at int, run func(*server.Server, [][]byte) error) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) error { return run(s, slices.Delete(slices.Clone(a), at, at+1)) }
 }

@@ -16,6 +16,8 @@ type Server struct {
 	DB *state.State
 	// Now is the base of relative expiries, in Unix ms, and the latest time of deliveries.
 	Now int64
+	// Writer is the server that wrote the log.
+	Writer Writer
 	// Restore decodes the payload of RESTORE: begin takes its header and returns a Put for its elements. If
 	// Restore is nil, the command is not supported.
 	Restore func(payload []byte, begin func(*record.Header) *state.Put) error
