@@ -119,7 +119,7 @@ func (a *attempt) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   a.opened.Opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
-		Options: store.Options{Own: true, Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1), Report: a.told.Report},
+		Options: store.Options{Own: true, Now: a.o.Now, Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1), Report: a.told.Report},
 
 		MaxBitmap: a.o.MaxBitmap,
 	}

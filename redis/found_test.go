@@ -119,6 +119,11 @@ func TestFound(t *testing.T) {
 	found("func-dup", "0/FUNCTION l=function:#!l", "0/a=:1", "error duplicate-key FUNCTION l")
 	found("dragonfly-hash-with-expiry", "0/h=f:v")
 	found("intset-5-1-5", "0/k=5:", "error damaged-value k")
+	for _, sections := range []bool{false, true} {
+		if got := told(t, "testdata/found/group-read-too-far.rdb", sections); len(got) != 3 || got[2] != "warning group-ahead x" {
+			t.Errorf("group-read-too-far: %q", got)
+		}
+	}
 	found("hfe-ttl-text", "error damaged-value h")
 	for _, sections := range []bool{false, true} {
 		got := told(t, "testdata/found/cluster-functions.rdb", sections)

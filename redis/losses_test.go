@@ -22,7 +22,7 @@ func TestLosses(t *testing.T) {
 		return &target{format: f.(*rdbFormat)}
 	}
 	formattest.Unchanged(t, target("6"))
-	stream := &record.Header{Type: record.Stream, Key: []byte("s"), MaxDeleted: make([]byte, 16)}
+	stream := &record.Header{Type: record.Stream, Key: []byte("s"), MaxDeleted: make([]byte, 16), Added: 3}
 	group := func(read int64) record.Element {
 		return record.Element{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: read})}
 	}
@@ -44,11 +44,12 @@ func TestLosses(t *testing.T) {
 		lost    []string
 	}{
 		{"8", stream, nil, "stream: RDB 8 has no streams", 0, nil},
-		{"9", stream, []record.Element{group(3), group(-1), pending([]byte("c")), pending(nil)}, "group-progress: the largest deleted id", 3,
+		{"9", stream, []record.Element{group(3), group(-1), pending([]byte("c")), pending(nil)}, "group-progress: entries ever added: 3, left: 0group-progress: the largest deleted id", 3,
 			[]string{`group-progress: group "g" has read 3`, `stream-groups: group "g": pending 0-0, which belongs to no consumer`}},
 		{"9", &record.Header{Type: record.Stream, Len: 2, Added: 5}, nil, "group-progress: entries ever added: 5, left: 2", 0, nil},
 		{"10", &record.Header{Type: record.Stream, Len: 2, Added: 5}, nil, "", 0, nil},
 		{"10", stream, []record.Element{group(3), {Kind: record.Group, Name: []byte("g"), Value: []byte("short")}}, "", 1, nil},
+		{"10", stream, []record.Element{group(4)}, "", 1, []string{`group-progress: group "g" has read 4`}},
 		{"9", library, []record.Element{other("function")}, "", 0, []string{"module: functions need --rdb-version 10 or newer"}},
 		{"10", library, []record.Element{other("function")}, "", 1, nil},
 		{"9", aux, []record.Element{other("module-aux")}, "", 1, nil},

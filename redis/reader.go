@@ -182,6 +182,11 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	}
 	if err == nil {
 		r.checkScores(dst[:n])
+		if r.h.Type == record.Stream {
+			for _, detail := range GroupsAhead(&r.h, dst[:n]) {
+				r.report(FindGroupAhead, record.Warning, r.item.Off, detail)
+			}
+		}
 		r.some = true
 		return n, nil
 	}

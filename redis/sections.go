@@ -11,6 +11,7 @@ const (
 	FindDamagedValue = "damaged-value"
 	FindDuplicateKey = "duplicate-key"
 	FindStreamLength = "stream-length"
+	FindGroupAhead   = "group-ahead"
 	FindUnreadMeta   = "unread-metadata"
 	FindTrailing     = "trailing-data"
 	FindScoreNaN     = "score-nan"

@@ -91,7 +91,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", t.format.Limits().MaxScore, report)
 	case record.Stream:
-		return KeepGroups(t.format.version, batch, report)
+		return KeepGroups(t.format.version, h, batch, report)
 	case record.Other:
 		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.keepOpaque(h, e, report) })
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/redis"
@@ -415,5 +416,42 @@ func TestSource(t *testing.T) {
 			Copied: func(d, n, _, _ int64) { done, total = d, n }}}); !errors.Is(err, context.Canceled) || done <= 0 || done > total || total != int64(len(text)) {
 			t.Errorf("cancelled at %d of %d bytes: %v", done, total, err)
 		}
+	}
+}
+
+// TestNow: the times that a log does not have are those of the given clock.
+func TestNow(t *testing.T) {
+	now := time.UnixMilli(1700000000123)
+	log := commandsOf("SET k v EX 100\nXADD x 1-1 f v\nXGROUP CREATE x g 0\nXGROUP CREATECONSUMER x g a\nXCLAIM x g b 0 1-1 FORCE")
+	path := filepath.Join(tree(t, map[string]string{"a.aof": log}), "a.aof")
+	src, err := New().Open(context.Background(), path, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Now: now}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	r, err := formattest.Walk(src.Records(context.Background(), "0", src.Types("0"), format.Span{}, &format.Env{Now: now}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	seen := 0
+	for h, err := r.Next(); err == nil; h, err = r.Next() {
+		if string(h.Key) == "k" && h.ExpireMS != now.UnixMilli()+100_000 {
+			t.Errorf("k expires at %d", h.ExpireMS)
+		}
+		for batch, n := make([]record.Element, 8), 0; err == nil; n, err = r.Read(batch) {
+			for i := range batch[:n] {
+				if batch[i].Kind != record.Consumer {
+					continue
+				}
+				c, err := record.DecodeConsumer(batch[i].Value)
+				if seen++; err != nil || c.SeenMS != now.UnixMilli() {
+					t.Errorf("consumer %s was seen at %d, %v", c.Name, c.SeenMS, err)
+				}
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d consumers", seen)
 	}
 }

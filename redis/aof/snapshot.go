@@ -114,7 +114,7 @@ func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int
 func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail string) {
 	if r.report != nil {
 		severity := record.Error
-		if kind == redis.FindMemberExpiry || kind == redis.FindUnreadMeta {
+		if kind == redis.FindMemberExpiry || kind == redis.FindUnreadMeta || kind == redis.FindGroupAhead {
 			severity = record.Warning
 		}
 		r.report(record.Finding{Kind: kind, Severity: severity, DB: strconv.FormatUint(it.DB, 10),
@@ -153,7 +153,11 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	}
 	r.server.DB.Select(int(it.DB))
 	put := r.server.DB.Put(&h)
-	expiring, err := pump(d, put, h.Type != record.Hash, r.server.Now)
+	var ahead []string
+	expiring, err := pump(d, put, h.Type != record.Hash, r.server.Now, func(elems []record.Element) { ahead = append(ahead, redis.GroupsAhead(&h, elems)...) })
+	for _, detail := range ahead {
+		r.tellKey(redis.FindGroupAhead, s, it, detail)
+	}
 	if expiring += d.Unread(); expiring > 0 {
 		r.tellKey(redis.FindMemberExpiry, s, it, dataset.MembersDetail(expiring))
 	}
@@ -180,8 +184,9 @@ func (r *replay) damagedValue(s *rdb.Scanner, it *rdb.Item, err error) error {
 	return nil
 }
 
-// pump copies elements to the state. If members is set, it drops expired ones, and counts and strips other expiries.
-func pump(d *rdb.Decoder, to *state.Put, members bool, now int64) (expiring int64, _ error) {
+// pump copies elements to the state, and shows them to see. If members is set, it drops expired ones, and counts and strips
+// other expiries.
+func pump(d *rdb.Decoder, to *state.Put, members bool, now int64, see func([]record.Element)) (expiring int64, _ error) {
 	var batch [record.BatchLen]record.Element
 	for {
 		n, err := d.Read(batch[:])
@@ -194,6 +199,7 @@ func pump(d *rdb.Decoder, to *state.Put, members bool, now int64) (expiring int6
 			expiring += some
 		}
 		if err == nil {
+			see(batch[:n])
 			err = to.Write(batch[:n])
 		}
 		if err != nil {
@@ -243,7 +249,7 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 	if err := d.Begin(dump.Type, dump.Header, dump.Value, dump.Off, &h); err != nil {
 		return err
 	}
-	expiring, err := pump(&d, begin(&h), h.Type != record.Hash, r.server.Now)
+	expiring, err := pump(&d, begin(&h), h.Type != record.Hash, r.server.Now, func([]record.Element) {})
 	if err != nil && !rdb.AllRead(err) {
 		return err
 	}

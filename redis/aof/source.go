@@ -49,7 +49,11 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, err
 	}
-	srv := &server.Server{DB: st, Now: time.Now().UnixMilli()}
+	now := o.Options.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	srv := &server.Server{DB: st, Now: now.UnixMilli()}
 	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir,
 		sources: o.Options.Sources}
 	srv.Restore, srv.RestoreFunctions = r.restore, r.restoreFunctions

@@ -65,7 +65,7 @@ func (l *limits) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", math.Inf(1), report)
 	case record.Stream:
-		return files.KeepGroups(l.server.Version, batch, report)
+		return files.KeepGroups(l.server.Version, h, batch, report)
 	case record.Other:
 		return dataset.KeepIf(batch, func(e *record.Element) bool { return h.Keyless != record.Keyed || l.takes(e, report) })
 	case record.Hash:

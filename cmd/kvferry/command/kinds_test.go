@@ -236,6 +236,7 @@ func rdbPlants() []datasetPlant {
 		plant("members that expire", "warning member-expiry",
 			"\x02\x01s\x01\x01m\xfa\x13keydb-subexpire-key\x01m\xfa\x14keydb-subexpire-when\x0d9000000000000"),
 		plant("stream length", "warning stream-length", "\x0f\x01x\x00\x05\x01\x00\x00"),
+		plant("group ahead", "warning group-ahead", "\x13\x01x\x00\x00\x05\x01\x00\x00\x00\x00\x03\x01\x01g\x05\x01\x04\x00\x00"),
 		plant("another file", "error trailing-data", "\x00\x01k\x01v\xff\x00\x00\x00\x00\x00\x00\x00\x00REDIS0013\xfe\x00\x00\x01l\x01v"),
 		plant("key metadata", "warning unread-metadata", "\xf3\x01\x00\x00\x00\x00\x00\x00\x01k\x01v"),
 	}

@@ -191,7 +191,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 		TempDir: f.source.TempDir(), Stores: d.Stores, Sources: o.options.Options.Sources}
 	d.reopen = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		options := o.options
-		options.Options.Report, options.Options.Salvage = how.Report, how.Salvage
+		options.Options.Report, options.Options.Salvage, options.Options.Now = how.Report, how.Salvage, now
 		options.Options.Resort = options.Options.Resort || how.Resort
 		options.Store = how.Wrap(options.Store)
 		if d.prepares != nil {

@@ -157,6 +157,9 @@ func (e *Encoder) openGroup(el *record.Element) error {
 		return err
 	}
 	s := &e.stream
+	if g.Read > int64(max(s.added, s.entries)) { // newer servers refuse it
+		g.Read = -1
+	}
 	s.group = rdb.AppendString(s.group[:0], el.Name)
 	s.group = appendIDLens(s.group, g.Last)
 	if e.Version.EntriesRead() {
