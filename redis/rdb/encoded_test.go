@@ -96,7 +96,7 @@ func TestSlotImport(t *testing.T) {
 				ops = append(ops, it.Op)
 			}
 		}
-		if err != io.EOF || fmt.Sprint(ops) != fmt.Sprint([]rdb.Op{rdb.OpSlotInfo, rdb.OpEOF}) {
+		if err != io.EOF || fmt.Sprint(ops) != fmt.Sprint([]rdb.Op{rdb.OpSlotImport, rdb.OpEOF}) {
 			t.Errorf("%d ranges: %v, %v", n, ops, err)
 		}
 	}

@@ -22,6 +22,7 @@ const (
 	OpOldFunction           // a library of a Redis 7.0 release candidate; Key is its name
 	OpOther                 // an item without a record
 	OpEOF                   // the end of the items
+	OpSlotImport            // Slots are those that the server was importing
 )
 
 // Attributes precede a key. They apply to the next key, even if other items lie between.
@@ -53,12 +54,13 @@ type Item struct {
 	End     int64
 	Members []byte
 	Keys    uint64 // number of keys of the database, of OpResizeDB
+	Slots   [][2]uint64
 }
 
 // begin clears the item. It assigns field by field: a composite literal would be built elsewhere and copied, for every key.
 func (it *Item) begin(db uint64, off int64, carried *Attributes) {
 	it.Op, it.Type, it.DB, it.Keys = 0, 0, db, 0
-	it.Key, it.Value, it.Members = nil, nil, nil
+	it.Key, it.Value, it.Members, it.Slots = nil, nil, nil, nil
 	it.Off, it.From, it.To, it.End = off, 0, 0, 0
 	it.Attributes, it.Carried = *carried, *carried
 }
@@ -250,12 +252,12 @@ func (in *input) skipMeta() {
 	}
 }
 
-// slotImport skips string, len n, n × (len first slot, len last slot).
+// slotImport reads string, len n, n × (len first slot, len last slot).
 func (s *Scanner) slotImport() bool {
-	s.item.Op = OpSlotInfo
+	s.item.Op = OpSlotImport
 	s.in.skipString("slot import")
 	for n := s.in.count("slots", 2); n > 0 && s.in.err == nil; n-- {
-		s.in.skipLens(2)
+		s.item.Slots = append(s.item.Slots, [2]uint64{s.in.len("first slot"), s.in.len("last slot")})
 	}
 	return true
 }
