@@ -70,7 +70,7 @@ func (a *attempt) open(ctx context.Context) (format.Source, error) {
 		so.Resort = a.resort != ""
 		so.Salvage = true // an unreadable table or block becomes a finding, and so a loss of kind LossDamaged
 		so.Memory = a.o.storeMemory()
-		so.TempDir, so.Now = a.o.TempDir, a.o.Now
+		so.TempDir, so.Now, so.HalfImported = a.o.TempDir, a.o.Now, a.o.Selection.KeepExpired
 		so.Report = a.stores.Report
 		so.Sources = &a.sources
 		if a.o.preparation() != "" {

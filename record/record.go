@@ -181,6 +181,7 @@ const (
 	Orphan                    // a data row without a meta row
 	Stale                     // belongs to an older version of its collection
 	Deleted                   // a meta row of count 0, or a row of such a collection
+	HalfImported              // in a slot that the server was importing: it deletes the key when it starts
 	Expired                   // expired at Now
 	Filtered                  // left out by the user's filters
 	Lost                      // the target cannot hold it, and the loss was allowed
@@ -192,7 +193,7 @@ const (
 )
 
 var classNames = [NumClasses]string{"malformed", "housekeeping", "orphan", "stale", "deleted",
-	"expired", "filtered", "lost", "skipped", "index", "copied"}
+	"half-imported", "expired", "filtered", "lost", "skipped", "index", "copied"}
 
 // ofIndex returns the class of the index rows of a record whose data rows have class c.
 func (c Class) ofIndex() Class {

@@ -48,7 +48,7 @@ func TestClassAndSeverityNames(t *testing.T) {
 	if _, err := ParseSeverity("x"); err == nil {
 		t.Error("a severity named x")
 	}
-	if Class(NumClasses).String() != "class(11)" || Class(77).String() != "class(77)" || Severity(9).String() != "severity(9)" || (Error+1).String() != "severity(3)" {
+	if Class(NumClasses).String() != "class(12)" || Class(77).String() != "class(77)" || Severity(9).String() != "severity(9)" || (Error+1).String() != "severity(3)" {
 		t.Error("unknown values print", Class(77), Severity(9))
 	}
 }

@@ -119,6 +119,13 @@ func TestFound(t *testing.T) {
 	found("func-dup", "0/FUNCTION l=function:#!l", "0/a=:1", "error duplicate-key FUNCTION l")
 	found("dragonfly-hash-with-expiry", "0/h=f:v")
 	found("intset-5-1-5", "0/k=5:", "error damaged-value k")
+	half := openOf(t, "testdata/found/slot-import.rdb", false)
+	if half[0] != 1 || half[1] != 200 {
+		t.Errorf("slot-import: %d records, %d half imported", half[0], half[1])
+	}
+	if kept := openOf(t, "testdata/found/slot-import.rdb", true); kept[0] != 201 || kept[1] != 0 {
+		t.Errorf("slot-import, kept: %d records, %d half imported", kept[0], kept[1])
+	}
 	for _, sections := range []bool{false, true} {
 		if got := told(t, "testdata/found/group-read-too-far.rdb", sections); len(got) != 3 || got[2] != "warning group-ahead x" {
 			t.Errorf("group-read-too-far: %q", got)
@@ -131,6 +138,31 @@ func TestFound(t *testing.T) {
 			t.Errorf("cluster-functions: %d lines, %q", n, got)
 		}
 	}
+}
+
+// openOf returns the number of records of a file, and of keys that are half imported, which are kept or not.
+func openOf(t *testing.T, path string, keep bool) (n [2]int64) {
+	t.Helper()
+	var kinds []string
+	report := func(f record.Finding) { kinds = append(kinds, f.Severity.String()+" "+f.Kind) }
+	src, err := New().Open(context.Background(), path, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Report: report, HalfImported: keep}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if !slices.Equal(kinds, []string{"note half-imported"}) {
+		t.Errorf("%s: %q", path, kinds)
+	}
+	for _, span := range []format.Span{{}} {
+		var ledger record.Ledger
+		r := formattest.RecordsOf(t, src, "0", record.AllTypes, span, &format.Env{Now: time.UnixMilli(1796000000000), TempDir: t.TempDir(), Ledger: &ledger, Report: report})
+		n[0] += int64(len(told1(t, r)))
+		formattest.CheckLedger(t, &ledger)
+		for _, tally := range ledger.Snapshot() {
+			n[1] += tally.Rows[record.HalfImported]
+		}
+	}
+	return n
 }
 
 // file is an RDB file of items without a checksum.

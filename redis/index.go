@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"kvferry/internal/shared/keyslot"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -131,6 +132,8 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 			x.header = s.Header
 		case rdb.OpOldFunction:
 			x.old = append(x.old, place{off: it.Off, key: bytes.Clone(it.Key[:min(len(it.Key), maxOldName)])})
+		case rdb.OpSlotImport:
+			x.importing = append(x.importing, it.Slots...)
 		case rdb.OpSelectDB:
 			db = nil
 		case rdb.OpResizeDB:
@@ -235,6 +238,9 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 	if it.Meta {
 		x.skips++
 	}
+	if x.isHalf(it) {
+		x.half++
+	}
 	size := end - it.Off
 	db.items++
 	db.sizes[t] += size
@@ -248,6 +254,14 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 	if db.since += size; db.since >= db.step && it.Op == rdb.OpKey {
 		db.sample(it.Key)
 	}
+}
+
+// isHalf reports whether a key is in a slot that the server was importing: it deletes the key when it loads the file.
+func (x *index) isHalf(it *rdb.Item) bool {
+	return len(x.importing) > 0 && it.Op == rdb.OpKey && slices.ContainsFunc(x.importing, func(slots [2]uint64) bool {
+		slot := uint64(keyslot.Of(it.Key))
+		return slots[0] <= slot && slot <= slots[1]
+	})
 }
 
 // openSection starts a section at the offset of an item.

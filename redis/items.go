@@ -26,6 +26,7 @@ type source struct {
 	file    *disk.File
 	sources *disk.Sources // the source files of the command; may be nil
 	*index
+	keepHalf bool // read keys that are half imported
 
 	mu     sync.Mutex
 	orders []*order // sorted items
@@ -126,7 +127,7 @@ func (c *cutter) done() error {
 }
 
 func (c *cutter) strings(dst []record.Record, elems []record.Element) int {
-	if c.scanner == nil || len(c.s.repeated) > 0 { // next skips repeated keys
+	if c.scanner == nil || len(c.s.repeated)+len(c.s.importing) > 0 { // next skips repeated keys, and those of slots
 		return 0
 	}
 	return c.scanner.Strings(dst, elems)

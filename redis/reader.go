@@ -70,6 +70,10 @@ func (r *reader) Next() (*record.Header, error) {
 			continue
 		}
 		r.count(1)
+		if r.s.isHalf(it) && !r.s.keepHalf {
+			r.tally.Rows[record.HalfImported]++
+			continue
+		}
 		if ok, err := r.begin(); err != nil {
 			return nil, err
 		} else if ok {

@@ -10,6 +10,7 @@ import (
 const (
 	FindDamagedValue = "damaged-value"
 	FindDuplicateKey = "duplicate-key"
+	FindHalfImported = "half-imported"
 	FindStreamLength = "stream-length"
 	FindGroupAhead   = "group-ahead"
 	FindUnreadMeta   = "unread-metadata"
@@ -37,6 +38,9 @@ type index struct {
 	old  []place  // libraries of Redis 7.0 release candidates
 	sums *summer  // checksums of the scan; nil afterwards
 	open *section // the current section
+
+	importing [][2]uint64 // slots that the server was importing
+	half      int64       // keys of these slots
 
 	announced map[uint64]uint64 // keys of the databases, as the file says
 

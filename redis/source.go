@@ -53,7 +53,7 @@ func open(ctx context.Context, f format.Format, name string, file *disk.File, pa
 		err = x.cut(packed, err)
 	}
 	if err == nil {
-		s := &source{format: f, name: name, file: file, index: x, sources: o.Options.Sources}
+		s := &source{format: f, name: name, file: file, index: x, sources: o.Options.Sources, keepHalf: o.Options.HalfImported}
 		if err = s.check(o); err == nil {
 			return s, nil
 		}
@@ -100,6 +100,14 @@ func (s *source) check(o *format.OpenOptions) error {
 	}
 	for _, old := range s.old {
 		dataset.Report(o, finding(record.FindNewer, old.off, OldFunctionDetail(old.key)))
+	}
+	if s.half > 0 {
+		what := "they are no records"
+		if s.keepHalf {
+			what = "they are read"
+		}
+		report(FindHalfImported, record.Note, record.NoOffset, fmt.Sprintf("%s of slots that the server was importing, and deletes when it loads the file: %s",
+			record.Count(s.half, "key"), what))
 	}
 	if s.skips > 0 {
 		f := finding(FindUnreadMeta, record.NoOffset, fmt.Sprintf("metadata that modules keep with %s is not read", record.Count(s.skips, "key")))

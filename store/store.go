@@ -91,6 +91,8 @@ type Options struct {
 	// Own is true for a target that is read back: it must be what the format and its stores write, also where others may
 	// differ. What readers do without must be intact, too.
 	Own bool
+	// HalfImported also reads keys of slots that a server was importing. It deletes them when it starts.
+	HalfImported bool
 	// Now is the time of the command, for data that depends on when it is read; zero means the system's clock.
 	Now time.Time
 	// Memory limits the buffers of the store, in bytes; 0 means 64 MiB.

@@ -60,7 +60,7 @@ type Item struct {
 // begin clears the item. It assigns field by field: a composite literal would be built elsewhere and copied, for every key.
 func (it *Item) begin(db uint64, off int64, carried *Attributes) {
 	it.Op, it.Type, it.DB, it.Keys = 0, 0, db, 0
-	it.Key, it.Value, it.Members = nil, nil, nil
+	it.Key, it.Value, it.Members, it.Slots = nil, nil, nil, nil
 	it.Off, it.From, it.To, it.End = off, 0, 0, 0
 	it.Attributes, it.Carried = *carried, *carried
 }

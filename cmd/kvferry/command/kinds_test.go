@@ -202,6 +202,7 @@ var notPlanted = map[string]string{
 	aof.FindEmpty:               "TestEmptyLog",
 	aof.FindManifest:            "TestNoManifest of redis/aof",
 	record.FindDatasetBeside:    "TestBeside",
+	redis.FindHalfImported:      "only files of Valkey have such slots; TestFound of redis reads one",
 	aof.FindModuleAux:           "what a server with modules writes; redis/rdb tests the item",
 	record.FindRefusedRead:      "a fault of the machine; TestRefusedRead of store/rocks/lsm makes the system refuse",
 	record.FindFileBounds:       "rows in the midst of a table, whose ends are right; inspect tests it",

@@ -192,6 +192,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 	d.reopen = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		options := o.options
 		options.Options.Report, options.Options.Salvage, options.Options.Now = how.Report, how.Salvage, now
+		options.Options.HalfImported = sel.KeepExpired
 		options.Options.Resort = options.Options.Resort || how.Resort
 		options.Store = how.Wrap(options.Store)
 		if d.prepares != nil {
