@@ -148,7 +148,7 @@ func (f *Found) Like(shape format.Shape, written format.Layout, suffix string) (
 	if shape.RDBVersion != "" {
 		flags = append(flags, "--rdb-version", shape.RDBVersion)
 	}
-	return flags, location + ":" + f.beside(suffix)
+	return flags, location + ":" + f.pathWith(suffix)
 }
 
 // flagUnless adds a flag unless its value is the default.
@@ -159,8 +159,8 @@ func flagUnless(flags []string, name string, value, usual int) []string {
 	return append(flags, "--"+name, strconv.Itoa(value))
 }
 
-// beside returns the path of a dataset with a suffix: beside it, or in the working directory if it is not on disk.
-func (f *Found) beside(suffix string) string {
+// pathWith returns the path of a dataset with a suffix: beside it, or in the working directory if it is not on disk.
+func (f *Found) pathWith(suffix string) string {
 	path := f.Location.Path
 	if disk.IsMounted(path) { // no target
 		path, _, _ = strings.Cut(disk.Address(path), "?")

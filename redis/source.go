@@ -106,8 +106,10 @@ func (s *source) check(o *format.OpenOptions) error {
 		if s.keepHalf {
 			what = "they are read"
 		}
-		report(FindHalfImported, record.Note, record.NoOffset, fmt.Sprintf("%s of slots that the server was importing, and deletes when it loads the file: %s",
+		f := finding(FindHalfImported, record.NoOffset, fmt.Sprintf("%s of slots that the server was importing, and deletes when it loads the file: %s",
 			record.Count(s.half, "key"), what))
+		f.Severity = record.Note
+		dataset.Report(o, f)
 	}
 	if s.skips > 0 {
 		f := finding(FindUnreadMeta, record.NoOffset, fmt.Sprintf("metadata that modules keep with %s is not read", record.Count(s.skips, "key")))

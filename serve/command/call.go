@@ -104,7 +104,7 @@ func (c *Call) check() (*Command, error) {
 	cmd := c.Server.Table.Find(c.Args[0])
 	switch {
 	case cmd == nil && (Lower(c.Args[0]) == "post" || Lower(c.Args[0]) == "host:"):
-		return ErrWeb
+		return nil, ErrWeb
 	case cmd == nil:
 		return nil, unknown(c.Args)
 	case !cmd.fits(len(c.Args)):
