@@ -19,11 +19,11 @@ import (
 func (db *database) reportTorn(lost bool) {
 	f := record.Finding{Kind: "torn-manifest", Severity: record.Warning,
 		Place: record.Place{File: db.version.Name, Off: db.version.TornAt, Level: -1},
-		Detail: "the MANIFEST ends within a record, as a crash leaves it: that change never took effect, " +
+		Detail: "the MANIFEST ends within a record, as a crash leaves it: engines drop that change, " +
 			"and no table that it does not name has rows of its own"}
 	if lost {
 		f.Severity = record.Error
-		f.Detail = "the MANIFEST ends within a record: after a crash that change never took effect, " +
+		f.Detail = "the MANIFEST ends within a record: engines drop that change, " +
 			"but a file that was cut off has lost tables with it"
 	}
 	db.report(f)

@@ -137,7 +137,7 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 	for {
 		rec, off, err := r.Next()
 		if err == logfile.ErrTorn && last && w.log.comesNext(r.Partial) {
-			w.torn(record.Warning, off, "the last record of the last log is incomplete, as after a crash: it never took effect")
+			w.torn(record.Warning, off, "the last record of the last log is incomplete, as after a crash or in a copy cut off: engines drop it, though a client may have seen its writes")
 			return nil
 		}
 		if err == io.EOF {
