@@ -230,7 +230,7 @@ func (c *Call) greet() {
 }
 
 func clock(c *Call) error {
-	now := c.Server.Now
+	now := c.Server.Time()
 	c.W.Header(resp.Array, 2)
 	c.W.BulkString(strconv.FormatInt(now.Unix(), 10))
 	c.W.BulkString(strconv.Itoa(now.Nanosecond() / 1000))

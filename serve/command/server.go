@@ -18,7 +18,9 @@ type Server struct {
 	// Password is the password for AUTH; "" requires none.
 	Password string
 	// Now is the time as of which keys count as expired. It does not move.
-	Now     time.Time
+	Now time.Time
+	// Clock returns the time from which the remaining time of keys counts; nil: it is Now.
+	Clock   func() time.Time
 	Started time.Time
 	Version string // of kvferry
 	Port    int
@@ -48,6 +50,14 @@ type Server struct {
 // Init completes a server: its fields are set.
 func (s *Server) Init(more ...Command) {
 	s.Table, s.gate, s.Started = NewTable(more...), newGate(s.Memory), time.Now()
+}
+
+// Time is the time on the clock of clients.
+func (s *Server) Time() time.Time {
+	if s.Clock == nil {
+		return s.Now
+	}
+	return s.Clock()
 }
 
 // Stats counts for INFO.
@@ -135,8 +145,10 @@ type Keyspace interface {
 	Seeks(t record.Type) bool
 	// Scan returns the keys of a database after a position, in order; nil: all.
 	Scan(ctx context.Context, db Database, after *Position) (Scanner, error)
-	// Count returns the number of keys.
+	// Count returns the number of keys, perhaps an estimate.
 	Count(db Database) Count
+	// Exact returns the number of keys, or an error.
+	Exact(ctx context.Context, db Database) (Count, error)
 }
 
 // Reading selects the elements to read of a value.

@@ -226,15 +226,16 @@ func (c *Call) Bulk(b []byte) {
 	}
 }
 
-// Expiry returns an expiry, or the remaining time, in units of unit milliseconds; -1: never.
-func (c *Call) Expiry(ms, unit int64, left bool) int64 {
+// Expiry returns an expiry, or the remaining time, in units of unit milliseconds; -1: never. Keys have half a unit as round,
+// fields round up. At least 1 ms remains: RESTORE takes 0 for never.
+func (c *Call) Expiry(ms, unit, round int64, left bool) int64 {
 	if ms == 0 {
 		return -1
 	}
 	if left {
-		return (max(ms-c.Server.Now.UnixMilli(), 0) + unit/2) / unit
+		ms = max(ms-c.Server.Time().UnixMilli(), 1)
 	}
-	return (ms + unit/2) / unit
+	return (ms + round) / unit
 }
 
 // Number is 1 for true.

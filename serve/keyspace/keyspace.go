@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"kvferry/format"
 	"kvferry/inspect"
@@ -38,6 +39,9 @@ type Keyspace struct {
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	counts map[string]*count
+
+	patience time.Duration // of Exact
+
 	past   *inspect.Scan // with a salvaging source, for lists of keys; nil: not opened yet
 	opened []format.Source
 	sorts  sync.Mutex // held while the tables are sorted
@@ -51,7 +55,7 @@ func New(ctx context.Context, scan *inspect.Scan, sorted store.Copied) (*Keyspac
 	if err != nil {
 		return nil, err
 	}
-	k := &Keyspace{spans: scan.Selected().Spans(), counts: map[string]*count{}}
+	k := &Keyspace{spans: scan.Selected().Spans(), counts: map[string]*count{}, patience: countWait}
 	k.scan.Store(scan)
 	k.ctx, k.stop = context.WithCancel(ctx)
 	k.dbs = numbered(names, scan.Source.Format().Limits())

@@ -308,6 +308,41 @@ func TestScores(t *testing.T) {
 	}
 }
 
+// TestCloseScores: every limit of ranges between scores that are equal, or differ in the seventh digit, where rows in the
+// order of scores are in the order of names.
+func TestCloseScores(t *testing.T) {
+	scores := []float64{-1, 0.9999998, 0.9999999, 1, 1.0000001, 1.0000002, 1.0009, 2}
+	zset := put(record.ZSet, "z", some("m", 2*len(scores)*9)...)
+	for i := range zset.elems { // names and scores are in no common order, and each score has several members
+		zset.elems[i].Score = scores[(len(zset.elems)-i)*5%(2*len(scores))/2]
+	}
+	for _, f := range []format.Format{nemo.New(), blackwidow.New(), floyd.New(), kvrocks.New()} {
+		fresh := *zset
+		k := open(t, f, nil, nil, &fresh)
+		seeks, reads := doer(t, k), doer(t, unordered{k})
+		same := func(line string, args ...any) {
+			t.Helper()
+			if line = fmt.Sprintf(line, args...); seeks(line) != reads(line) {
+				t.Fatalf("%s: %s: %.300q, want %.300q", f.Name(), line, seeks(line), reads(line))
+			}
+		}
+		for i, from := range scores {
+			for _, open := range []string{"", "("} {
+				same("ZCOUNT z %s%v %v", open, from, scores[len(scores)-1-i])
+				for to := i; to < len(scores); to += 3 {
+					for _, limit := range [][2]int{{0, 1}, {0, 17}, {0, 18}, {1, 18}, {5, 1}, {17, 2}, {18, 18}, {19, -1}} {
+						same("ZRANGEBYSCORE z %s%v %s%v WITHSCORES LIMIT %d %d", open, from, open, scores[to], limit[0], limit[1])
+					}
+				}
+			}
+		}
+		for _, rank := range [][2]int{{0, 0}, {0, 17}, {0, 18}, {17, 18}, {35, 36}, {80, 90}, {0, -1}, {-3, -1}} {
+			same("ZRANGE z %d %d WITHSCORES", rank[0], rank[1])
+			same("ZREVRANGE z %d %d WITHSCORES", rank[0], rank[1])
+		}
+	}
+}
+
 // TestDamagedScores: a range with a member that its index row alone names is damaged, and others are served.
 func TestDamagedScores(t *testing.T) {
 	k := open(t, blackwidow.New(), nil, func(m *formattest.Memory) {
@@ -329,13 +364,17 @@ func TestDamagedScores(t *testing.T) {
 // TestRenamed: with Rename, all records of a name can be listed and read, each under one name, in steps of any length.
 func TestRenamed(t *testing.T) {
 	sel := filter.Selection{Filter: filter.Filter{Match: []string{"a*", "b"}}}
-	k := open(t, nemo.New(), &sel, nil, put(record.String, "a", "text"), put(record.String, "a!", "other"), put(record.String, "b", "x"),
-		put(record.Hash, "a", "f"), put(record.Hash, "a:hash", "g"), put(record.Hash, "c", "f"), put(record.List, "a", "e"), put(record.ZSet, "b", "m"), put(record.String, "a:set", "y"))
-	do := doer(t, k)
+	made := func() *keyspace.Keyspace {
+		return open(t, nemo.New(), &sel, nil, put(record.String, "a", "text"), put(record.String, "a!", "other"), put(record.String, "b", "x"),
+			put(record.Hash, "a", "f"), put(record.Hash, "a:hash", "g"), put(record.Hash, "c", "f"), put(record.List, "a", "e"), put(record.ZSet, "b", "m"), put(record.String, "a:set", "y"))
+	}
+	do := doer(t, made())
 	if got := do("SCAN 0"); strings.Contains(got, "a:list") || do("EXISTS a:list") != ":0\r\n" {
 		t.Errorf("without Rename: %q", got)
 	}
+	k := made()
 	k.Rename = true
+	do = doer(t, k)
 	for _, tt := range []struct{ line, want string }{
 		{"GET a", "$4\r\ntext\r\n"}, {"TYPE a:hash", "+hash\r\n"}, {"HGET a:hash g", "$10\r\nvalue of g\r\n"}, {"HGET a:hash_ f", "$10\r\nvalue of f\r\n"},
 		{"LRANGE a:list 0 -1", "*1\r\n$1\r\ne\r\n"}, {"ZSCORE b:zset m", "$1\r\n0\r\n"}, {"GET a:list", "-WRONGTYPE"},

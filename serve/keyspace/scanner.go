@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"kvferry/format"
 	"kvferry/inspect"
@@ -26,6 +25,8 @@ type scanner struct {
 	prev []byte
 	typ  record.Type   // of the last record of the key, if names are shown under several types
 	any  bool          // prev is a key
+	all  bool          // it began at the first key
+	n    command.Count // keys so far
 	h    record.Header // of a renamed record
 	one  [1]record.Element
 }
@@ -35,6 +36,8 @@ func (k *Keyspace) Scan(ctx context.Context, db command.Database, after *command
 	s, err := k.keys(ctx, db, spanAfter(after))
 	if err == nil && after != nil {
 		s.prev, s.typ, s.any = bytes.Clone(after.Key), after.Type, true
+	} else if err == nil {
+		s.all = db.Exists
 	}
 	return s, err
 }
@@ -88,16 +91,22 @@ func (s *scanner) open(scan *inspect.Scan) error {
 	return err
 }
 
-// Next returns the next key. It skips damage.
+// Next returns the next key. It skips damage. A pass over all keys leaves their number.
 func (s *scanner) Next() (*record.Header, error) {
 	h, err := s.next()
-	if err == nil || err == io.EOF {
-		return h, err
+	if err != nil && err != io.EOF {
+		if err = s.readPast(err); err == nil {
+			h, err = s.next()
+		}
 	}
-	if err := s.readPast(err); err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		s.n.Keys++
+		s.n.Expires += command.Number(h.ExpireMS != 0)
+	case err == io.EOF && s.all:
+		s.k.known(s.db, s.n)
 	}
-	return s.next()
+	return h, err
 }
 
 // readPast goes on behind damage; other errors it returns.
@@ -153,111 +162,4 @@ func (s *scanner) next() (*record.Header, error) {
 // Close ends the pass.
 func (s *scanner) Close() error {
 	return s.r.Close()
-}
-
-// count counts the keys of a database once.
-type count struct {
-	done chan struct{} // closed at the end
-	n    command.Count
-}
-
-// countSpans is the number of spans to count; estimates follow from the finished ones.
-const countSpans = 64
-
-// Count returns the number of keys. The first call begins to count in the background.
-func (k *Keyspace) Count(db command.Database) command.Count {
-	k.mu.Lock()
-	c := k.counts[db.Name]
-	if c == nil {
-		c = &count{done: make(chan struct{}), n: command.Count{Exact: !db.Exists}}
-		if k.counts[db.Name] = c; db.Exists {
-			k.wg.Add(1)
-			go k.count(db, c)
-		} else {
-			close(c.done)
-		}
-	}
-	k.mu.Unlock()
-	n := command.Count{}
-	for i := 0; i < maxWaits && n.Keys == 0 && !n.Exact; i++ {
-		c.wait()
-		k.mu.Lock()
-		n = c.n
-		k.mu.Unlock()
-	}
-	return n
-}
-
-// count reads the keys of a database, again if its tables had to be sorted first.
-func (k *Keyspace) count(db command.Database, c *count) {
-	defer k.wg.Done()
-	defer close(c.done)
-	var order *command.UnorderedError
-	if err := k.countSpans(db, c); errors.As(err, &order) && order.Sort() == nil {
-		_ = k.countSpans(db, c) // without it the number stays an estimate
-	}
-}
-
-func (k *Keyspace) countSpans(db command.Database, c *count) error {
-	scan := k.scan.Load()
-	spans, err := scan.Source.Split(db.Name, scan.Types(db.Name), countSpans)
-	if block := (*store.BlockError)(nil); errors.As(err, &block) {
-		spans, err = []format.Span{{}}, nil
-	}
-	var total command.Count
-	for i := 0; err == nil && i < len(spans); i++ {
-		if err = k.countSpan(db, spans[i], &total, c); err != nil {
-			break
-		}
-		k.mu.Lock()
-		done := int64(i + 1)
-		c.n = command.Count{Keys: total.Keys * int64(len(spans)) / done, Expires: total.Expires * int64(len(spans)) / done, Exact: i+1 == len(spans)}
-		k.mu.Unlock()
-	}
-	return k.explained(err)
-}
-
-// countAtLeast is the number of keys between updates of an estimate that is too low.
-const countAtLeast = 1024
-
-func (k *Keyspace) countSpan(db command.Database, span format.Span, total *command.Count, c *count) (err error) {
-	s, err := k.keys(k.ctx, db, span)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	for {
-		h, err := s.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		total.Keys++
-		if h.ExpireMS != 0 {
-			total.Expires++
-		}
-		if total.Keys == 1 || total.Keys%countAtLeast == 0 {
-			k.mu.Lock()
-			c.n.Keys, c.n.Expires = max(c.n.Keys, total.Keys), max(c.n.Expires, total.Expires)
-			k.mu.Unlock()
-		}
-	}
-}
-
-// patience is how long a client waits for an exact number of keys, and up to maxWaits times as long for the first key:
-// 0 means an empty database.
-const (
-	patience = 500 * time.Millisecond
-	maxWaits = 10
-)
-
-func (c *count) wait() {
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case <-c.done:
-	case <-t.C:
-	}
 }

@@ -33,8 +33,9 @@ const serveHelp = `Serve a dataset to Redis clients, read-only: redis-cli, Redis
 server. No byte of the dataset changes, and writing commands are refused.
 
 Databases are those of the dataset; SELECT takes their numbers, or the names of namespaces. Keys count as
-expired at the time of the start, or --now: the time does not move. If a name exists under several types,
-clients see the first type in dump order, and with --on-conflict rename the others as name:type.
+expired at the time of the start, or --now; the remaining time of others counts from the current time, or
+--now. If a name exists under several types, clients see the first type in dump order, and with
+--on-conflict rename the others as name:type.
 
 kvferry seeks keys in databases of Pika, Ardb, Kvrocks and SSDB. The keys of an RDB file are first sorted
 in --temp-dir; append-only files are replayed there.
@@ -164,6 +165,9 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		if err := single(keys); err != nil {
 			return err
 		}
+	}
+	if f.read.source.now.IsZero() {
+		server.Clock = a.Now
 	}
 	s := serve.New(server, more...)
 	s.Log = log

@@ -154,7 +154,7 @@ func fieldExpiry(unit int64, left bool) func(*command.Call) error {
 			expiry[string(name)] = -2
 		}
 		if err := c.Find(c.Args[1], record.Hash, c.Args[4:], func(e *record.Element) bool {
-			expiry[string(e.Name)] = c.Expiry(e.ExpireMS, unit, left)
+			expiry[string(e.Name)] = c.Expiry(e.ExpireMS, unit, unit-1, left)
 			return true
 		}); err != nil {
 			return err

@@ -46,6 +46,10 @@ func (f *Dataset) Count(command.Database) command.Count {
 	return command.Count{Keys: int64(len(f.Records)), Exact: true}
 }
 
+func (f *Dataset) Exact(context.Context, command.Database) (command.Count, error) {
+	return f.Count(command.Database{}), nil
+}
+
 func (f *Dataset) Open(_ context.Context, _ command.Database, key []byte, how command.Reading) (command.Value, error) {
 	r := f.Records[string(key)]
 	if r == nil {

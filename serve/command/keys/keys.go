@@ -75,7 +75,7 @@ func keyExpiry(unit int64, left bool) func(*command.Call) error {
 			if h == nil {
 				c.W.Int(-2)
 			} else {
-				c.W.Int(c.Expiry(h.ExpireMS, unit, left))
+				c.W.Int(c.Expiry(h.ExpireMS, unit, unit/2, left))
 			}
 		})
 	}
@@ -96,8 +96,11 @@ func keys(c *command.Call) error {
 }
 
 func dbsize(c *command.Call) error {
-	c.W.Int(c.Server.Keys.Count(c.Client.DB).Keys)
-	return nil
+	n, err := c.Server.Keys.Exact(c.Ctx, c.Client.DB)
+	if err == nil {
+		c.W.Int(n.Keys)
+	}
+	return err
 }
 
 // maxSkipped is how many keys RANDOMKEY passes at most.

@@ -408,7 +408,7 @@ func xinfoConsumers(c *command.Call) error {
 		named(c, "pending")
 		c.W.Int(of.pending)
 		named(c, "idle")
-		c.W.Int(max(c.Server.Now.UnixMilli()-of.seen, 0))
+		c.W.Int(max(c.Server.Time().UnixMilli()-of.seen, 0))
 	}
 	return nil
 }

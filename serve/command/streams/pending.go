@@ -102,7 +102,7 @@ func pendingRange(c *command.Call, g *group, o *pendingOptions) error {
 			return nil
 		}
 	}
-	now := c.Server.Now.UnixMilli()
+	now := c.Server.Time().UnixMilli()
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		err = pendingOf(c, c.Args[1], g, of, math.MaxInt64, func(p *record.PendingEntry) {
 			idle := max(now-p.DeliveredMS, 0)
