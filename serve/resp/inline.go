@@ -2,11 +2,15 @@ package resp
 
 import "bytes"
 
-// words splits an inline request. Words in quotes are unescaped in place: they never get longer. It returns false if a
-// quote does not end, or something follows it directly.
+// words splits an inline request as Redis does: at a NUL, the request ends; vertical tabs and form feeds precede words and
+// follow quotes, but are part of other words. Words in quotes are unescaped in place: they never get longer. It returns false
+// if a quote does not end, or something follows it directly.
 func (r *Reader) words(line []byte) bool {
+	if i := bytes.IndexByte(line, 0); i >= 0 {
+		line = line[:i]
+	}
 	for i := 0; ; {
-		for i < len(line) && blank(line[i]) {
+		for i < len(line) && isSpace(line[i]) {
 			i++
 		}
 		if i == len(line) {
@@ -22,20 +26,22 @@ func (r *Reader) words(line []byte) bool {
 	}
 }
 
-func blank(c byte) bool { return bytes.IndexByte([]byte(" \t\n\v\f\r\x00"), c) >= 0 }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isSpace(c byte) bool { return isBlank(c) || c == '\v' || c == '\f' }
 
 // word unescapes the first word of b in place. n is its length, end where it ended.
 func word(b []byte) (n, end int, ok bool) {
 	for i := 0; ; {
 		switch {
-		case i == len(b) || blank(b[i]):
+		case i == len(b) || isBlank(b[i]):
 			return n, i, true
 		case b[i] == '"' || b[i] == '\'':
 			size, next, ok := quoted(b[n:], b[i:])
 			i += next
-			if n += size; !ok || i < len(b) && !blank(b[i]) {
+			if n += size; !ok || i < len(b) && !isSpace(b[i]) {
 				return 0, 0, false
 			}
+			return n, i, true
 		default:
 			b[n] = b[i]
 			n, i = n+1, i+1

@@ -8,7 +8,8 @@ import (
 	"kvferry/internal/shared/argument"
 )
 
-// Places are sorted sets whose scores are geohashes of 52 bits: longitude and latitude, bit by bit in turn.
+// Places are sorted sets whose scores are geohashes of 52 bits: longitude and latitude, bit by bit in turn. Places at
+// longitude 180 or latitude MaxLatitude have a bit more.
 const (
 	Bits        = 26
 	MaxLatitude = 85.05112878
@@ -17,9 +18,6 @@ const (
 
 // Point is a place, in degrees.
 type Point struct{ Lon, Lat float64 }
-
-// IsHash reports whether a score can be a place; other scores never match.
-func IsHash(score float64) bool { return score >= 0 && score < 1<<(2*Bits) }
 
 // PointOf returns the middle of a geohash's cell. Scores that are no place have one as well, as in Redis.
 func PointOf(score float64) Point {

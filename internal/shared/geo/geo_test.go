@@ -17,9 +17,6 @@ func TestPlaces(t *testing.T) {
 	if d := Distance(Point{1, 2}, Point{1, 3}); math.Abs(d-EarthRadius*Radians(1)) > 1e-6 {
 		t.Error(d)
 	}
-	if !IsHash(0) || IsHash(-1) || IsHash(1<<52) {
-		t.Error("geohashes have 52 bits")
-	}
 }
 
 func TestParsePoint(t *testing.T) {

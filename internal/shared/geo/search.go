@@ -38,6 +38,8 @@ type Search struct {
 	WithDist, WithHash, WithCoord bool
 	Store                         []byte // of GEORADIUS
 	StoreDist                     bool
+
+	in areas // nil: not needed yet
 }
 
 // state of the options of GEOSEARCH.
@@ -180,10 +182,16 @@ func (s *Search) check(g *given) error {
 	return nil
 }
 
-// Has reports whether a place is in the range, and its distance. near: the last bits of distances decide, which depend
-// on the C library of a server.
-func (s *Search) Has(p Point) (dist float64, in, near bool) {
-	dist = Distance(s.From, p)
+// Has reports whether Redis finds a member with a score, and its distance. near: the last bits of distances decide, which
+// depend on the C library of a server.
+func (s *Search) Has(score float64) (dist float64, in, near bool) {
+	if s.in == nil {
+		s.in = s.areas()
+	}
+	p := PointOf(score)
+	if dist = Distance(s.From, p); !s.in.has(score) {
+		return dist, false, false
+	}
 	if !s.Box {
 		return dist, dist <= s.Radius, dist > 0 && Close(dist, s.Radius)
 	}

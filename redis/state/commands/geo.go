@@ -56,11 +56,8 @@ func searchStore(s *server.Server, key, to []byte, args [][]byte, g geo.Search) 
 // placeOf returns the place of a member.
 func placeOf(v *state.Value, name []byte) (geo.Point, error) {
 	score, ok := v.Score(name)
-	switch {
-	case !ok:
+	if !ok {
 		return geo.Point{}, geo.ErrMember
-	case !geo.IsHash(score):
-		return geo.Point{}, server.Unsupported("GEOSEARCHSTORE", "the score of the member that it starts from is not a position")
 	}
 	return geo.PointOf(score), nil
 }
@@ -89,10 +86,7 @@ var errNear = server.Unsupported("GEOSEARCHSTORE", "a member lies so close to th
 // within returns the members in the range, at most as many as requested.
 func within(v *state.Value, g *geo.Search) (list []found, err error) {
 	v.Ranked(false, func(z state.Scored) bool {
-		if !geo.IsHash(z.Score) {
-			return true
-		}
-		dist, in, near := g.Has(geo.PointOf(z.Score))
+		dist, in, near := g.Has(z.Score)
 		if near {
 			err = errNear
 			return false

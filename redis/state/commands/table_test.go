@@ -70,7 +70,7 @@ func TestRefused(t *testing.T) {
 
 		"GEORADIUS z x 1 1 km STORE k": "float", "GEORADIUS z 1 99 1 km STORE k": "longitude,latitude", "GEORADIUS z 1 1 1 miles STORE k": "unsupported unit",
 		"GEORADIUS z 1 1 -1 km STORE k": "radius cannot be negative", "GEORADIUS z 1 1 1 km STORE k COUNT 0": "COUNT must be", "GEORADIUS z 1 1 1 km WHAT": "this option", "GEORADIUSBYMEMBER z a 1 km STORE k ANY": "requires COUNT", "SPOP t": "does not follow its effect",
-		"GEORADIUSBYMEMBER z no 1 km STORE k": "could not decode", "GEORADIUSBYMEMBER z b 1 km STORE k": "is not a position", "GEORADIUSBYMEMBER s a 1 km STORE k": wrongType,
+		"GEORADIUSBYMEMBER z no 1 km STORE k": "could not decode", "GEORADIUSBYMEMBER s a 1 km STORE k": wrongType,
 		"GEOSEARCHSTORE k z FROMMEMBER no FROMMEMBER a BYBOX 1 1 m": "could not decode",
 		"GEOSEARCHSTORE k z FROMLONLAT 1 x BYRADIUS 1 m":            "float", "GEOSEARCHSTORE k z FROMMEMBER a BYBOX x 1 m": "numeric",
 		"SORT z WHAT": "this option", "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "an unknown order",

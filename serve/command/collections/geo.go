@@ -139,10 +139,7 @@ func findPlaces(c *command.Call, s *extsort.Sorter, g *geo.Search) error {
 	near := g.Asc || g.Desc || g.Count > 0 && !g.Any
 	var failed error
 	_, err := c.Walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
-		if !geo.IsHash(e.Score) {
-			return true
-		}
-		dist, in, _ := g.Has(geo.PointOf(e.Score))
+		dist, in, _ := g.Has(e.Score)
 		if !in {
 			return c.Live()
 		}

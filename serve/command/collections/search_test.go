@@ -37,6 +37,25 @@ func TestSearches(t *testing.T) {
 	}
 }
 
+// TestEdgeOfTheMap: members at longitude 180 and latitude 85.05112878, whose scores have bit 52, and scores that are no
+// places are found where Redis finds them: the replies are those of Redis 7.0.
+func TestEdgeOfTheMap(t *testing.T) {
+	s, _ := fake.New(t, "zset p sw=0 x=3386427883058495 nw=4503599627370496 n=6755399441055744 se=9007199254740992 e=10133099161583616 ne=13510798882111488 minus=-1 far=1e300")
+	c := fake.NewCaller(t, s)
+	c.Check(
+		"GEOPOS p ne se far", `*3[*2[$"180" $"85.0511287799999991"] *2[$"180" $"-85.05112751263942528"] *2[$"-179.99999731779098511" $"-85.05112751263942528"]]`,
+		"GEOSEARCH p FROMMEMBER ne BYRADIUS 1 m", `*1[$"ne"]`,
+		"GEOSEARCH p FROMMEMBER e BYRADIUS 1000 km WITHDIST", `*1[*2[$"e" $"0.0000"]]`,
+		"GEOSEARCH p FROMMEMBER n BYRADIUS 1000 km", `*1[$"n"]`,
+		"GEOSEARCH p FROMLONLAT 179.9 0 BYRADIUS 1000 km", `*"0"`,
+		"GEOSEARCH p FROMLONLAT 180 0 BYRADIUS 100 km WITHDIST", `*1[*2[$"e" $"0.0001"]]`,
+		"GEOSEARCH p FROMLONLAT -180 0 BYRADIUS 1000 km", `*"0"`,
+		"GEOSEARCH p FROMLONLAT 179.9 85 BYBOX 1000 1000 km", `*"0"`,
+		"GEOSEARCH p FROMLONLAT 0 0 BYRADIUS 30000 km ASC", `*2[$"x" $"sw"]`,
+		"GEORADIUS p 180 85.05112878 100 km WITHCOORD", `*1[*2[$"ne" *2[$"180" $"85.0511287799999991"]]]`,
+		"GEOSEARCH p FROMMEMBER far BYRADIUS 1 km", `*1[$"sw"]`)
+}
+
 // TestSortOfANode: a node of a cluster refuses patterns of keys that it may not have, and looks up the others.
 func TestSortOfANode(t *testing.T) {
 	s, _ := fake.New(t, "list l 3 1 2", "string {l}1 9", "string {l}2 8", "string {l}3 7", "string w1 9", "hash {l}h3 f=x")
