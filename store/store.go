@@ -85,6 +85,9 @@ type Options struct {
 	// once. Its rows are missing, and older versions of them may show. Without CURRENT or MANIFEST all tables and logs of the
 	// directory are read. RocksDB itself ignores this option.
 	Salvage bool
+	// OpenDamaged opens a store although it is damaged: reads of keys that an unreadable table may hold fail with a
+	// BlockError, and all reads if the MANIFEST is damaged. The others succeed.
+	OpenDamaged bool
 	// Own is true for a target that is read back: it must be what the format and its stores write, also where others may
 	// differ. What readers do without must be intact, too.
 	Own bool

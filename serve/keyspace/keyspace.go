@@ -29,6 +29,9 @@ type Keyspace struct {
 	// it before the first use.
 	Rename bool
 
+	// Salvage serves what can be read of damaged values. The source was opened so. Set it before the first use.
+	Salvage bool
+
 	scan  atomic.Pointer[inspect.Scan]
 	dbs   []command.Database
 	spans []format.Span   // that hold the selected keys; nil: all
@@ -140,7 +143,7 @@ func (k *Keyspace) sort() error {
 	if k.sorted {
 		return nil
 	}
-	scan, err := k.reopen(inspect.Opening{Resort: true})
+	scan, err := k.reopen(inspect.Opening{Salvage: k.Salvage, Resort: true})
 	if err != nil {
 		return err
 	}

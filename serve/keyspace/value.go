@@ -77,7 +77,7 @@ func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, ho
 	}
 	if k.scan.Load().Selected().Key(key) {
 		for _, types := range k.order(db, how.Type) {
-			if v, err := k.openOf(ctx, db, types, key, how); v != nil || err != nil {
+			if v, err := k.openAmong(ctx, db, types, key, how); v != nil || err != nil {
 				return v, err
 			}
 		}
@@ -86,6 +86,21 @@ func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, ho
 		return k.openRenamed(ctx, db, key, how)
 	}
 	return nil, nil
+}
+
+// openAmong returns the value of a key if it has one of some types. Damage to the rows of a type costs the keys of the
+// types before it nothing.
+func (k *Keyspace) openAmong(ctx context.Context, db command.Database, types record.TypeSet, key []byte, how command.Reading) (command.Value, error) {
+	v, err := k.openOf(ctx, db, types, key, how)
+	if damaged := (*command.DamagedError)(nil); !errors.As(err, &damaged) || len(k.pins) > 0 {
+		return v, err
+	}
+	for _, t := range types.Types() {
+		if v, err := k.openOf(ctx, db, record.Of(t), key, how); v != nil || err != nil {
+			return v, err
+		}
+	}
+	return nil, err
 }
 
 // openOf returns the value of a key if it has one of some types.
@@ -138,7 +153,11 @@ var errOther = errors.New("the key has another type")
 
 // open opens the reader, and moves to the first record that exists: those of other types under the same name follow it.
 func (v *value) open(ctx context.Context, db command.Database, types record.TypeSet, start *record.Start) error {
-	o := v.k.opening(v.found.report)
+	report := v.found.report
+	if v.k.Salvage {
+		report = func(record.Finding) {}
+	}
+	o := v.k.opening(report)
 	o.Env.Start = start
 	r, err := o.Open(ctx, &pass.Task{DB: db.Name, Types: types, Span: format.KeySpan(v.key)})
 	if err != nil {

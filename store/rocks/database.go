@@ -52,7 +52,7 @@ func newDatabase(dir string, o *store.Options, report func(record.Finding)) *dat
 	if db.opts.Memory <= 0 {
 		db.opts.Memory = record.DefaultMemory
 	}
-	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, Resort: o.Resort, Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
+	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, OpenDamaged: o.OpenDamaged, Resort: o.Resort, Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
 	db.env.Windows.Memory = db.opts.Memory / 4
 	db.packers.Max = o.MaxBlock
 	db.indexes.Max = db.opts.Memory / 4

@@ -29,6 +29,31 @@ func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error
 	if o == nil {
 		o = &store.Options{}
 	}
+	if o.OpenDamaged && !o.AllowLive && !o.Salvage {
+		return openDamaged(ctx, dir, o)
+	}
+	return openSound(ctx, dir, o)
+}
+
+// openDamaged opens a directory. All reads fail if only a salvage can open it.
+func openDamaged(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
+	st, err := openSound(ctx, dir, o)
+	if !base.IsDamage(err) {
+		return st, err
+	}
+	again := *o
+	again.Salvage, again.Report = true, nil
+	st, other := openSound(ctx, dir, &again)
+	if other != nil {
+		return nil, err
+	}
+	for _, ks := range st.Keyspaces() {
+		ks.(*family).LogErr = base.BlockError(err)
+	}
+	return st, nil
+}
+
+func openSound(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 	if _, err := manifest.Current(dir); err != nil && (!o.Salvage || o.AllowLive || !rebuildable(dir, err)) {
 		return nil, base.BlockError(err)
 	}
@@ -254,7 +279,7 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 		}
 		return lsm.NewTable(ks.Keyspace, meta, src), nil
 	}
-	if !ks.Salvages(err) {
+	if !ks.Salvages(err) && !(db.opts.OpenDamaged && base.IsDamage(err)) {
 		return nil, base.BlockError(err)
 	}
 	if file != nil {

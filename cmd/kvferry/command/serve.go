@@ -83,6 +83,8 @@ func (a *App) serve() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runServe(cmd, &f, args[0]) },
 	}
 	f.read.source.Register(cmd, readMemory, systemTemp)
+	f.read.salvages = true
+	cmd.Flags().BoolVar(&f.read.salvage, "salvage", false, "serve what can be read of values with damaged or missing rows, and list the damage")
 	f.read.choice.Register(cmd)
 	f.read.progress.Register(cmd)
 	f.read.workers = 1
@@ -131,13 +133,14 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
+	d.options.Options.OpenDamaged = true
 	sorting := sortingSteps(show, d)
 	err = d.open(cmd.Context(), func(found record.Finding) {
 		notes.report(found)
 		shared.Report(found)
 	})
 	if err != nil {
-		return err
+		return f.read.hint(err)
 	}
 	defer func() { err = errors.Join(err, d.Opened.Source.Close()) }()
 	if nodes != nil {
@@ -148,7 +151,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
-	keys.Reopen, keys.Rename = d.again, f.replicas.conflict.rename
+	keys.Reopen, keys.Rename, keys.Salvage = d.again, f.replicas.conflict.rename, f.read.salvage
 	defer func() { err = errors.Join(err, keys.Close()) }()
 	log := f.logger(cmd.ErrOrStderr())
 	ctx, done := context.WithCancel(cmd.Context())

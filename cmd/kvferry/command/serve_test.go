@@ -534,6 +534,64 @@ func TestServeDamage(t *testing.T) {
 	}
 }
 
+// TestServeBrokenStore: a store that cannot be opened, or a table of it, costs the keys that may be in it. --salvage serves
+// what is readable of them.
+func TestServeBrokenStore(t *testing.T) {
+	answers := func(p *peer, keys []string) (out []string) {
+		for _, key := range keys {
+			out = append(out, p.do(t, "TYPE", key).String()+p.do(t, "DUMP", key).String())
+		}
+		return out
+	}
+	for name, spoil := range map[string]func(dir string) error{
+		"CURRENT":  func(dir string) error { return os.Remove(filepath.Join(dir, "zset", "CURRENT")) },
+		"MANIFEST": func(dir string) error { return os.Truncate(filepath.Join(dir, "zset", "MANIFEST-000006"), 30) },
+		"table": func(dir string) error {
+			tables, err := filepath.Glob(filepath.Join(dir, "zset", "*.sst"))
+			for _, table := range tables {
+				err = errors.Join(err, os.Truncate(table, 1000))
+			}
+			return err
+		},
+	} {
+		dir := placed(t, fastDir(t), "nemo-basic", "nemo")
+		whole := serveOn(t, dir).dial(t)
+		byType, all := map[string][]string{}, 0
+		for _, key := range whole.do(t, "SCAN", "0", "COUNT", "10000").Items[1].Items {
+			typ := whole.do(t, "TYPE", key.Text).Text
+			byType[typ] = append(byType[typ], key.Text)
+			all++
+		}
+		others := slices.Concat(byType["string"], byType["hash"], byType["list"], byType["set"])
+		want := answers(whole, others)
+		if err := spoil(dir); err != nil {
+			t.Fatal(err)
+		}
+		p, salvaged := serveOn(t, dir).dial(t), serveOn(t, "--salvage", dir).dial(t)
+		for i, got := range answers(p, others) {
+			if got != want[i] {
+				t.Errorf("%s: %q: %.200s, want %.200s", name, others[i], got, want[i])
+			}
+		}
+		for _, got := range answers(p, byType["zset"]) {
+			if !strings.Contains(got, "is damaged: ") {
+				t.Errorf("%s: %.200s is served", name, got)
+			}
+		}
+		if got := answers(salvaged, others); !slices.Equal(got, want) {
+			t.Errorf("%s: --salvage serves other values", name)
+		}
+		for _, key := range byType["zset"] {
+			if got := salvaged.do(t, "ZCARD", key); got.Kind != ':' || name != "table" && got.Text == "0" {
+				t.Errorf("%s: --salvage: ZCARD %q: %s", name, key, got)
+			}
+		}
+		if len(byType["zset"]) < 20 || len(others) < 200 || p.do(t, "DBSIZE").Kind != ':' {
+			t.Errorf("%s: %d sorted sets of %d keys; DBSIZE: %s", name, len(byType["zset"]), all, p.do(t, "DBSIZE"))
+		}
+	}
+}
+
 // TestServeEnds: the process ends cleanly on SIGTERM, with clients and a replica connected.
 func TestServeEnds(t *testing.T) {
 	exe, err := os.Executable()

@@ -15,13 +15,15 @@ type Env struct {
 	Dir      string // of the store, for errors
 	Manifest string // path of the file with the tables' bounds, for errors
 	Merger   *store.Merger
-	LevelDB  bool  // only puts and tombstones exist
-	Salvage  bool  // skip tables and blocks that cannot be read
-	Resort   bool  // sort tables in disorder
-	Memory   int64 // for the buffers of the whole store
-	TempDir  string
-	Report   func(record.Finding) // safe for concurrent use
-	Windows  files.Windows
+	LevelDB  bool // only puts and tombstones exist
+	Salvage  bool // skip tables and blocks that cannot be read
+	// OpenDamaged leaves a table that cannot be opened to the cursors that reach its keys.
+	OpenDamaged bool
+	Resort      bool  // sort tables in disorder
+	Memory      int64 // for the buffers of the whole store
+	TempDir     string
+	Report      func(record.Finding) // safe for concurrent use
+	Windows     files.Windows
 
 	mu     sync.Mutex
 	spools []*disk.File

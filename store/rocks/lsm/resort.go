@@ -103,6 +103,9 @@ func (ks *Keyspace) prepareOnce() error {
 	}
 	ks.tombs = slices.Clone(ks.logTombs)
 	for _, t := range tables {
+		if t.err != nil {
+			continue
+		}
 		ks.tombs = append(ks.tombs, t.info.Tombstones...)
 		if !ks.Env.Resort && ks.cmp.Compare(t.First, t.Last) > 0 {
 			return &store.OrderError{File: ks.Env.Manifest, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,

@@ -48,6 +48,9 @@ func (ks *Keyspace) readable() ([]*Table, error) {
 	out := make([]*Table, 0, len(ks.Tables))
 	for _, t := range ks.Tables {
 		ok, err := ks.Opens(t)
+		if ks.leaves(t, err) {
+			ok, err, t.err = true, nil, err
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -56,6 +59,12 @@ func (ks *Keyspace) readable() ([]*Table, error) {
 		}
 	}
 	return out, nil
+}
+
+// leaves reports whether an error of opening a table is left to the cursors that reach its keys. Its range tombstones
+// delete no others.
+func (ks *Keyspace) leaves(t *Table, err error) bool {
+	return ks.Env.OpenDamaged && !ks.Env.Resort && base.IsDamage(err) && len(t.Smallest) > 0 && len(t.Largest) > 0
 }
 
 // Opens opens a table. False without an error means that the table is skipped.
