@@ -168,7 +168,7 @@ func (c *client) serve(ctx context.Context) {
 	defer func() {
 		stop()
 		c.r.Close()
-		c.s.Clients.Remove(c.Client)
+		c.s.Leave(c.Client)
 		_ = c.conn.Close() // replies were flushed
 	}()
 	for {
@@ -188,6 +188,7 @@ func (c *client) serve(ctx context.Context) {
 			return
 		}
 		if take != nil {
+			c.Feeding.Store(true)
 			if err := take(ctx, c.conn, c.r.Rest()); err != nil && ctx.Err() == nil {
 				c.s.log(fmt.Sprintf("client %s: %v", c.Addr, err))
 			}

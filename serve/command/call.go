@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
+	"strings"
+	"time"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
@@ -40,12 +44,6 @@ type Takeover = func(ctx context.Context, conn net.Conn, rest []byte) error
 func (s *Server) Do(ctx context.Context, client *Client, w *resp.Writer, args [][]byte) (Takeover, error) {
 	c := &Call{Ctx: ctx, Server: s, Client: client, Args: args, W: w}
 	err := c.run()
-	var order *UnorderedError
-	if errors.As(err, &order) && w.Err() == nil {
-		if err = order.Sort(); err == nil {
-			err = c.run()
-		}
-	}
 	s.Stats.Commands.Add(1)
 	if err == nil {
 		return c.takeover, w.Err()
@@ -61,27 +59,69 @@ func (s *Server) Do(ctx context.Context, client *Client, w *resp.Writer, args []
 	return nil, nil
 }
 
-// run checks a command against the table and runs it.
+// run runs a command, or leaves it to EXEC.
 func (c *Call) run() error {
+	cmd, err := c.check()
+	m := c.Client.multi
+	if err == nil && m != nil && !slices.Contains(inMulti, cmd.Name) {
+		if err = c.queue(cmd); err == nil {
+			return nil
+		}
+	}
+	switch {
+	case err == nil:
+		return c.execute(cmd)
+	case m != nil && (cmd == nil || !slices.Contains(inMulti, cmd.Name)):
+		m.broken = true
+	}
+	if cmd != nil {
+		cmd.stats.rejected.Add(1)
+	}
+	return err
+}
+
+// execute runs a command, again if tables had to be sorted for it.
+func (c *Call) execute(cmd *Command) error {
+	c.Client.last.Store(&cmd.Name)
+	began := time.Now()
+	err := cmd.Run(c)
+	var order *UnorderedError
+	if errors.As(err, &order) && c.W.Err() == nil {
+		if err = order.Sort(); err == nil {
+			err = cmd.Run(c)
+		}
+	}
+	cmd.stats.calls.Add(1)
+	cmd.stats.micros.Add(time.Since(began).Microseconds())
+	if err != nil {
+		cmd.stats.failed.Add(1)
+	}
+	return err
+}
+
+// check finds the command in the table, and returns why it is refused. The command is nil if there is none.
+func (c *Call) check() (*Command, error) {
 	cmd := c.Server.Table.Find(c.Args[0])
 	switch {
 	case cmd == nil && (Lower(c.Args[0]) == "post" || Lower(c.Args[0]) == "host:"):
-		return ErrWeb
+		return nil, ErrWeb
 	case cmd == nil:
-		return unknown(c.Args)
+		return nil, unknown(c.Args)
 	case !cmd.fits(len(c.Args)):
-		return wrongArgs(cmd.Name)
+		return cmd, wrongArgs(cmd.Name)
 	case c.Server.Password != "" && !c.Client.Authenticated && !cmd.Has("no_auth"):
-		return argument.Refuse("NOAUTH Authentication required.")
+		return cmd, argument.Refuse("NOAUTH Authentication required.")
 	}
 	if err := c.route(cmd); err != nil {
-		return err
+		return cmd, err
 	}
-	if cmd.Run == nil {
-		return ErrReadOnly
+	switch {
+	case cmd.Run == nil:
+		return cmd, ErrReadOnly
+	case c.Client.subs.any() && c.W.Proto < 3 && !slices.Contains(subscribed, cmd.Name):
+		return cmd, argument.Refuse(fmt.Sprintf("ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context", cmd.Name))
 	}
-	c.Client.last.Store(&cmd.Name)
-	return cmd.Run(c)
+	return cmd, nil
 }
 
 func wrongArgs(name string) error {
@@ -124,10 +164,21 @@ func replyText(err error) string {
 	return "ERR " + err.Error()
 }
 
-// Sub runs a subcommand. Keys of the map are in lower case.
+// Sub runs a subcommand. Keys of the map are in lower case. HELP lists them.
 func (c *Call) Sub(subs map[string]Command) error {
 	name := Lower(c.Args[1])
 	s, ok := subs[name]
+	if name == "help" && len(c.Args) == 2 {
+		lines := []string{upper(c.Args[0]) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
+		for _, sub := range append(slices.Sorted(maps.Keys(subs)), "help") {
+			lines = append(lines, strings.ToUpper(sub))
+		}
+		c.W.Header(resp.Array, int64(len(lines)))
+		for _, line := range lines {
+			c.W.Simple(line)
+		}
+		return nil
+	}
 	if !ok {
 		return argument.Refuse(fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", cut(c.Args[1], 128), upper(c.Args[0])))
 	}

@@ -9,7 +9,8 @@ import (
 
 // countAt is the place of the number of keys in the arguments of commands, which precedes the keys.
 var countAt = map[string]int{"zinter": 1, "zunion": 1, "zdiff": 1, "sintercard": 1, "zintercard": 1, "lmpop": 1, "zmpop": 1,
-	"blmpop": 2, "bzmpop": 2, "zunionstore": 2, "zinterstore": 2, "zdiffstore": 2}
+	"blmpop": 2, "bzmpop": 2, "zunionstore": 2, "zinterstore": 2, "zdiffstore": 2,
+	"eval": 2, "evalsha": 2, "fcall": 2, "eval_ro": 2, "evalsha_ro": 2, "fcall_ro": 2}
 
 // keys yields the keys among the arguments of a command.
 func (c *Command) keys(args [][]byte) iter.Seq[[]byte] {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"fmt"
 	"strconv"
@@ -12,29 +13,29 @@ import (
 
 func connectionCommands() []Command {
 	return []Command{
-		{"ping", -1, "fast", 0, 0, 0, ping},
-		{"echo", 2, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Bulk(c.Args[1]); return nil }},
-		{"hello", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, hello},
-		{"auth", -2, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, auth},
-		{"select", 2, "loading stale fast", 0, 0, 0, selectDB},
-		{"quit", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, quit},
-		{"reset", 1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, reset},
-		{"client", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(clientSubs) }},
-		{"command", -1, "loading stale", 0, 0, 0, commands},
-		{"config", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(configSubs) }},
-		{"info", -1, "loading stale", 0, 0, 0, info},
-		{"module", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(moduleSubs) }},
-		{"cluster", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(clusterSubs) }},
-		{"acl", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(aclSubs) }},
-		{"slowlog", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(slowlogSubs) }},
-		{"latency", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(latencySubs) }},
-		{"time", 1, "loading stale fast", 0, 0, 0, clock},
-		{"lastsave", 1, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Int(c.Server.Now.Unix()); return nil }},
-		{"role", 1, "noscript loading stale fast", 0, 0, 0, role},
-		{"readonly", 1, "loading stale fast", 0, 0, 0, ok},
-		{"readwrite", 1, "loading stale fast", 0, 0, 0, ok},
-		{"asking", 1, "fast", 0, 0, 0, ok},
-		{"wait", 3, "noscript", 0, 0, 0, func(c *Call) error { c.W.Int(0); return nil }},
+		Of("ping", -1, "fast", 0, 0, 0, ping),
+		Of("echo", 2, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Bulk(c.Args[1]); return nil }),
+		Of("hello", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, hello),
+		Of("auth", -2, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, auth),
+		Of("select", 2, "loading stale fast", 0, 0, 0, selectDB),
+		Of("quit", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, quit),
+		Of("reset", 1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, reset),
+		Of("client", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(clientSubs) }),
+		Of("command", -1, "loading stale", 0, 0, 0, commands),
+		Of("config", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(configSubs) }),
+		Of("info", -1, "loading stale", 0, 0, 0, info),
+		Of("module", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(moduleSubs) }),
+		Of("cluster", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(clusterSubs) }),
+		Of("acl", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(aclSubs) }),
+		Of("slowlog", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(slowlogSubs) }),
+		Of("latency", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(latencySubs) }),
+		Of("time", 1, "loading stale fast", 0, 0, 0, clock),
+		Of("lastsave", 1, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Int(c.Server.Now.Unix()); return nil }),
+		Of("role", 1, "noscript loading stale fast", 0, 0, 0, role),
+		Of("readonly", 1, "loading stale fast", 0, 0, 0, ok),
+		Of("readwrite", 1, "loading stale fast", 0, 0, 0, ok),
+		Of("asking", 1, "fast", 0, 0, 0, ok),
+		Of("wait", 3, "noscript", 0, 0, 0, func(c *Call) error { c.W.Int(0); return nil }),
 	}
 }
 
@@ -43,13 +44,17 @@ func ok(c *Call) error { c.W.OK(); return nil }
 func empty(c *Call) error { c.W.Header(resp.Array, 0); return nil }
 
 func ping(c *Call) error {
-	switch len(c.Args) {
-	case 1:
-		c.W.Simple("PONG")
-	case 2:
-		c.W.Bulk(c.Args[1])
-	default:
+	switch {
+	case len(c.Args) > 2:
 		return wrongArgs("ping")
+	case c.Client.subs.any() && c.W.Proto < 3:
+		c.W.Header(resp.Array, 2)
+		c.W.BulkString("pong")
+		c.W.Bulk(bytes.Join(c.Args[1:], nil))
+	case len(c.Args) == 1:
+		c.W.Simple("PONG")
+	default:
+		c.W.Bulk(c.Args[1])
 	}
 	return nil
 }
@@ -63,6 +68,7 @@ func quit(c *Call) error {
 }
 
 func reset(c *Call) error {
+	c.startOver()
 	c.W.Proto, c.Client.Authenticated = 2, false
 	c.Client.proto.Store(2)
 	c.Client.name.Store(nil)
@@ -275,6 +281,9 @@ var (
 		"reply":    {Arity: 3, Run: clientReply},
 		"no-evict": {Arity: 3, Run: ok},
 		"no-touch": {Arity: 3, Run: ok},
+		"tracking": {Arity: -3, Run: clientTracking}, "trackinginfo": {Arity: 2, Run: trackingInfo}, "caching": {Arity: 3, Run: clientCaching},
+		"getredir": {Arity: 2, Run: func(c *Call) error { c.W.Int(c.Client.tracking.redirectOf()); return nil }},
+		"unblock":  {Arity: -3, Run: clientUnblock}, "pause": {Arity: -3, Run: clientPause}, "unpause": {Arity: 2, Run: ok},
 	}
 )
 
@@ -303,54 +312,6 @@ func clientReply(c *Call) error {
 		return argument.ErrSyntax
 	}
 	c.W.OK()
-	return nil
-}
-
-// line describes a connection for CLIENT LIST.
-func (cl *Client) line() string {
-	cmd := "NULL"
-	if p := cl.last.Load(); p != nil {
-		cmd = *p
-	}
-	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s db=%d user=default cmd=%s resp=%d", cl.ID, cl.Addr, cl.Here, cl.nameText(),
-		cl.db.Load(), cmd, cl.proto.Load())
-}
-
-func clientList(c *Call) error {
-	text := ""
-	for _, cl := range c.Server.Clients.all() {
-		text += cl.line() + "\n"
-	}
-	c.W.Verbatim(text)
-	return nil
-}
-
-// clientKill closes connections by their address or number.
-func clientKill(c *Call) error {
-	by, what := "ADDR", c.Args[2]
-	if len(c.Args) > 3 {
-		if len(c.Args) != 4 || !argument.Is(c.Args[2], "ID") && !argument.Is(c.Args[2], "ADDR") {
-			return argument.ErrSyntax
-		}
-		by, what = upper(c.Args[2]), c.Args[3]
-	}
-	killed := int64(0)
-	for _, cl := range c.Server.Clients.all() {
-		if by == "ADDR" && cl.Addr == string(what) || by == "ID" && strconv.FormatInt(cl.ID, 10) == string(what) {
-			killed++
-			if cl != c.Client {
-				cl.Kill()
-			}
-		}
-	}
-	switch {
-	case len(c.Args) > 3:
-		c.W.Int(killed)
-	case killed == 0:
-		return argument.Refuse("ERR No such client")
-	default:
-		c.W.OK()
-	}
 	return nil
 }
 

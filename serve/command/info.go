@@ -25,16 +25,19 @@ func (cs *Clients) all() []*Client {
 	return out
 }
 
-var infoSections = []string{"server", "clients", "memory", "persistence", "stats", "replication", "cluster", "keyspace"}
+var infoSections = []string{"server", "clients", "memory", "persistence", "stats", "replication", "cluster", "commandstats", "keyspace"}
 
 func info(c *Call) error {
-	wanted := infoSections
+	usual := slices.DeleteFunc(slices.Clone(infoSections), func(name string) bool { return name == "commandstats" })
+	wanted := usual
 	if len(c.Args) > 1 {
 		wanted = nil
 		for _, a := range c.Args[1:] {
 			switch name := Lower(a); name {
-			case "all", "default", "everything":
+			case "all", "everything":
 				wanted = infoSections
+			case "default":
+				wanted = append(wanted, usual...)
 			default:
 				wanted = append(wanted, name)
 			}
@@ -82,6 +85,12 @@ func (s *Server) section(name string) (out []string) {
 		if s.Info == nil {
 			add("role", "master")
 			add("connected_slaves", 0)
+		}
+	case "commandstats":
+		for _, name := range s.Table.names {
+			if line := s.Table.by[name].line(); line != "" {
+				out = append(out, line)
+			}
 		}
 	case "cluster":
 		add("cluster_enabled", Number(s.Route != nil))

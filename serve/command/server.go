@@ -80,7 +80,13 @@ type Client struct {
 
 	DB            Database
 	Authenticated bool
-	Role          any // options of a replica
+	Role          any          // options of a replica
+	Feeding       atomic.Bool  // the connection is that of a replica
+	multi         *transaction // nil: none has begun
+	subs          subscriptions
+	tracking      tracking
+	kept          int // bytes of requests kept beyond their command
+	pubsub        atomic.Bool
 	name          atomic.Pointer[string]
 	last          atomic.Pointer[string]
 	db            atomic.Int64

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"kvferry/internal/shared/argument"
 )
@@ -22,6 +23,21 @@ type Command struct {
 	First, Last, Step int
 	// Run answers the command. It is nil for a command that writes.
 	Run func(*Call) error
+
+	stats *commandStats
+}
+
+// commandStats counts the calls of a command for INFO commandstats.
+type commandStats struct{ calls, micros, rejected, failed atomic.Int64 }
+
+// line is a line of INFO commandstats; "" for a command that nobody has called.
+func (c *Command) line() string {
+	calls, micros, rejected := c.stats.calls.Load(), c.stats.micros.Load(), c.stats.rejected.Load()
+	if calls+rejected == 0 {
+		return ""
+	}
+	return fmt.Sprintf("cmdstat_%s:calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d", c.Name, calls, micros,
+		float64(micros)/float64(max(calls, 1)), rejected, c.stats.failed.Load())
 }
 
 // Of returns a command of all its fields.
@@ -39,9 +55,10 @@ type Table struct {
 // their name.
 func NewTable(more ...Command) *Table {
 	t := &Table{by: map[string]*Command{}}
-	for _, list := range [][]Command{connectionCommands(), writeCommands(), more} {
+	for _, list := range [][]Command{connectionCommands(), sessionCommands(), refusedCommands(), more} {
 		for i := range list {
 			t.by[list[i].Name] = &list[i]
+			list[i].stats = new(commandStats)
 		}
 	}
 	t.names = slices.Sorted(maps.Keys(t.by))
@@ -93,15 +110,38 @@ func cut(b []byte, n int) []byte {
 	return b[:min(len(b), n)]
 }
 
-// writeCommands are the writing commands of Redis 7.0, which are refused.
-func writeCommands() []Command {
-	var out []Command
-	for _, line := range strings.Split(writes, "|") {
-		c := Command{Flags: "write"}
-		if _, err := fmt.Sscan(line, &c.Name, &c.Arity, &c.First, &c.Last, &c.Step); err != nil {
-			panic(err) // the list is a constant
+// noScripts is the reply to what would run code.
+const noScripts = "ERR kvferry serve runs no scripts and no functions"
+
+// refused are commands without an answer, with their flags and the reply; without one they write.
+var refused = []struct{ list, flags, reply string }{
+	{writes, "write", ""},
+	{"eval -3 0 0 0|evalsha -3 0 0 0|fcall -3 0 0 0|eval_ro -3 0 0 0|evalsha_ro -3 0 0 0|fcall_ro -3 0 0 0", "noscript stale movablekeys", noScripts},
+	{"save 1 0 0 0|bgsave -1 0 0 0|bgrewriteaof 1 0 0 0", "admin noscript",
+		"ERR kvferry serve saves nothing: the dataset is on disk; kvferry convert or redis-cli --rdb makes an RDB file"},
+	{"replicaof 3 0 0 0|slaveof 3 0 0 0|failover -1 0 0 0", "admin noscript stale",
+		"ERR kvferry serve replicates from no server: run REPLICAOF on the server that is to copy this dataset"},
+	{"shutdown -1 0 0 0", "admin noscript loading stale", "ERR no client can end kvferry serve: press Ctrl-C, or send SIGTERM"},
+	{"debug -2 0 0 0", "admin noscript loading stale", "ERR kvferry serve has no DEBUG: kvferry explain and kvferry inspect show how keys are stored"},
+}
+
+// refuse makes a command that replies with an error.
+func refuse(reply string) func(*Call) error {
+	return func(*Call) error { return argument.Refuse(reply) }
+}
+
+func refusedCommands() (out []Command) {
+	for _, r := range refused {
+		for _, line := range strings.Split(r.list, "|") {
+			c := Command{Flags: r.flags}
+			if r.reply != "" {
+				c.Run = refuse(r.reply)
+			}
+			if _, err := fmt.Sscan(line, &c.Name, &c.Arity, &c.First, &c.Last, &c.Step); err != nil {
+				panic(err) // the lists are constants
+			}
+			out = append(out, c)
 		}
-		out = append(out, c)
 	}
 	return out
 }
@@ -121,7 +161,7 @@ const writes = `append 3 1 1 1|bitfield -2 1 1 1|bitop -4 2 -1 1|blmove 6 1 2 1|
 	`restore -4 1 1 1|rpop -2 1 1 1|rpoplpush 3 1 2 1|rpush -3 1 1 1|rpushx -3 1 1 1|sadd -3 1 1 1|` +
 	`sdiffstore -3 1 -1 1|set -3 1 1 1|setbit 4 1 1 1|setex 4 1 1 1|setnx 3 1 1 1|setrange 4 1 1 1|` +
 	`sinterstore -3 1 -1 1|smove 4 1 2 1|spop -2 1 1 1|srem -3 1 1 1|sunionstore -3 1 -1 1|swapdb 3 0 0 0|` +
-	`unlink -2 1 -1 1|xack -4 1 1 1|xadd -5 1 1 1|xautoclaim -6 1 1 1|xclaim -6 1 1 1|xdel -3 1 1 1|` +
+	`unlink -2 1 -1 1|xgroup -2 2 2 1|xackdel -6 1 1 1|xdelex -5 1 1 1|msetex -4 0 0 0|delex -2 1 1 1|xack -4 1 1 1|xadd -5 1 1 1|xautoclaim -6 1 1 1|xclaim -6 1 1 1|xdel -3 1 1 1|` +
 	`xreadgroup -7 0 0 0|xsetid -3 1 1 1|xtrim -4 1 1 1|zadd -4 1 1 1|zdiffstore -4 1 1 1|zincrby 4 1 1 1|` +
 	`zinterstore -4 1 1 1|zmpop -4 0 0 0|zpopmax -2 1 1 1|zpopmin -2 1 1 1|zrangestore -5 1 2 1|` +
 	`zrem -3 1 1 1|zremrangebylex 4 1 1 1|zremrangebyrank 4 1 1 1|zremrangebyscore 4 1 1 1|` +

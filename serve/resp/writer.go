@@ -102,6 +102,7 @@ const (
 	Array Kind = '*'
 	Map   Kind = '%'
 	Set   Kind = '~'
+	Push  Kind = '>' // not the reply to a command
 )
 
 // Header begins an aggregate of n elements, or n pairs of a map.
