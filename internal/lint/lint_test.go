@@ -83,7 +83,7 @@ var rules = slices.Concat(redisRules, []rule{
 	{"serve/command", []string{"serve/resp", "record", "internal/"}, "what commands share stands below all of them"},
 	{"serve/command/all", []string{"serve/command", "serve/command/"}, "it lists commands"},
 	{"serve/command/fake", []string{"serve/command", "serve/command/all", "serve/resp", "record", "internal/"}, "it is a dataset, and knows no command"},
-	{"serve/command/keys", []string{"serve/command", "serve/resp", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
+	{"serve/command/keys", []string{"inspect/redismem", "serve/command", "serve/resp", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
 	{"serve/command/documents", []string{"serve/command", "serve/resp", "redis/rdb", "record", "internal/"}, "commands know keys by an interface alone"},
 	{"serve/command/", []string{"serve/command", "serve/resp", "serve/text", "record", "internal/"}, "commands on one type need no others"},
 	{"serve/cluster", []string{"serve/command", "serve/resp", "record", "internal/"}, "it knows slots, and no dataset"},

@@ -19,7 +19,7 @@ type limit struct {
 
 // limits are tried from the top; the first that fits counts. Tests are not counted.
 var limits = []limit{
-	{dir: "store/rocks", file: 400, code: 3200},
+	{dir: "store/rocks", file: 400, code: 3220},
 	{dir: "store", file: 600, code: 3000},
 	// A format is its layouts, its rule of life and its limits; what formats share is in internal/shared/versioned.
 	{dir: "nemo", file: 600, code: 2500, all: 2500},

@@ -255,15 +255,12 @@ var (
 	moduleSubs  = map[string]Command{"list": {Arity: 2, Run: empty}}
 	slowlogSubs = map[string]Command{"get": {Arity: -2, Run: empty}, "reset": {Arity: 2, Run: ok},
 		"len": {Arity: 2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
-	latencySubs = map[string]Command{"latest": {Arity: 2, Run: empty}, "history": {Arity: 3, Run: empty},
+	latencySubs = map[string]Command{"latest": {Arity: 2, Run: empty}, "history": {Arity: 3, Run: empty}, "histogram": {Arity: -2, Run: latencyHistogram},
 		"reset": {Arity: -2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
 	aclSubs = map[string]Command{"whoami": {Arity: 2, Run: func(c *Call) error { c.W.BulkString("default"); return nil }},
-		"list": {Arity: 2, Run: func(c *Call) error {
-			c.W.Header(resp.Array, 1)
-			c.W.BulkString("user default on ~* &* +@read")
-			return nil
-		}},
-		"users": {Arity: 2, Run: func(c *Call) error { c.W.Header(resp.Array, 1); c.W.BulkString("default"); return nil }}}
+		"list": {Arity: 2, Run: aclList}, "cat": {Arity: -2, Run: aclCat}, "getuser": {Arity: 3, Run: aclGetUser}, "log": {Arity: -2, Run: empty},
+		"dryrun": {Arity: -4, Run: aclDryrun},
+		"users":  {Arity: 2, Run: func(c *Call) error { c.W.Header(resp.Array, 1); c.W.BulkString("default"); return nil }}}
 	clusterSubs = map[string]Command{"info": {Arity: 2, Run: noCluster}, "slots": {Arity: 2, Run: noCluster}, "shards": {Arity: 2, Run: noCluster},
 		"nodes": {Arity: 2, Run: noCluster}, "myid": {Arity: 2, Run: noCluster}}
 	configSubs = map[string]Command{"get": {Arity: -3, Run: configGet}, "resetstat": {Arity: 2, Run: ok},
@@ -279,8 +276,8 @@ var (
 		"info":     {Arity: 2, Run: func(c *Call) error { c.W.Verbatim(c.Client.line() + "\n"); return nil }},
 		"kill":     {Arity: -3, Run: clientKill},
 		"reply":    {Arity: 3, Run: clientReply},
-		"no-evict": {Arity: 3, Run: ok},
-		"no-touch": {Arity: 3, Run: ok},
+		"no-evict": {Arity: 3, Run: onOff},
+		"no-touch": {Arity: 3, Run: onOff},
 		"tracking": {Arity: -3, Run: clientTracking}, "trackinginfo": {Arity: 2, Run: trackingInfo}, "caching": {Arity: 3, Run: clientCaching},
 		"getredir": {Arity: 2, Run: func(c *Call) error { c.W.Int(c.Client.tracking.redirectOf()); return nil }},
 		"unblock":  {Arity: -3, Run: clientUnblock}, "pause": {Arity: -3, Run: clientPause}, "unpause": {Arity: 2, Run: ok},
@@ -304,6 +301,14 @@ func clientSetName(c *Call) error {
 	}
 	c.W.OK()
 	return nil
+}
+
+// onOff accepts ON and OFF.
+func onOff(c *Call) error {
+	if !argument.Is(c.Args[2], "ON") && !argument.Is(c.Args[2], "OFF") {
+		return argument.ErrSyntax
+	}
+	return ok(c)
 }
 
 // clientReply accepts only the default.

@@ -195,9 +195,6 @@ func commandInfo(c *Call) error {
 	return nil
 }
 
-// commandDocs has no documents: redis-cli then shows no hints.
-func commandDocs(c *Call) error { c.W.Header(resp.Map, 0); return nil }
-
 func commandList(c *Call) error {
 	c.W.Header(resp.Array, int64(len(c.Server.Table.names)))
 	for _, name := range c.Server.Table.names {

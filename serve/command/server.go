@@ -153,6 +153,8 @@ type Keyspace interface {
 	Scan(ctx context.Context, db Database, after *Position) (Scanner, error)
 	// Count returns the number of keys, perhaps an estimate.
 	Count(db Database) Count
+	// Libraries returns the sources of the function libraries.
+	Libraries(ctx context.Context) ([][]byte, error)
 	// Exact returns the number of keys, or an error.
 	Exact(ctx context.Context, db Database) (Count, error)
 }

@@ -42,6 +42,36 @@ func (k *Keyspace) Scan(ctx context.Context, db command.Database, after *command
 	return s, err
 }
 
+// maxLibraries limits the sources of function libraries in memory.
+const maxLibraries = 16 << 20
+
+// Libraries returns the sources of the function libraries.
+func (k *Keyspace) Libraries(ctx context.Context) (out [][]byte, err error) {
+	size := 0
+	for _, db := range k.dbs {
+		s, err := k.keys(ctx, db, format.PrefixSpan(record.Library.AppendName(nil, "")))
+		if err != nil {
+			return nil, err
+		}
+		for err == nil {
+			var h *record.Header
+			if h, err = s.r.Next(); err != nil || h.Keyless != record.Library {
+				continue
+			}
+			if _, err = s.r.Read(s.one[:]); err == nil {
+				out = append(out, bytes.Clone(s.one[0].Value))
+			}
+			if size += len(s.one[0].Value); size > maxLibraries {
+				err = errors.New("kvferry shows up to 16 MiB of function libraries")
+			}
+		}
+		if err = errors.Join(err, s.Close()); !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // spanAfter is the span of the keys after a position.
 func spanAfter(after *command.Position) (s format.Span) {
 	if after != nil {

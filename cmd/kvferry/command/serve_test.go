@@ -29,6 +29,7 @@ import (
 
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
+	"kvferry/internal/testkit/seed"
 	"kvferry/record"
 	"kvferry/serve"
 	serving "kvferry/serve/command"
@@ -247,15 +248,11 @@ func addExact(t testing.TB, r *rand.Rand, real *peer) {
 // TestServeLikeRedis compares replies with those of the server that wrote the RDB file.
 func TestServeLikeRedis(t *testing.T) {
 	server := redistest.Start(t)
-	seed, n := time.Now().UnixNano(), 1500
+	n := 1500
 	if v := os.Getenv("KVFERRY_SERVE_COMMANDS"); v != "" {
 		n, _ = strconv.Atoi(v)
 	}
-	if v := os.Getenv("KVFERRY_SERVE_SEED"); v != "" {
-		seed, _ = strconv.ParseInt(v, 10, 64)
-	}
-	r := rand.New(rand.NewSource(seed))
-	t.Logf("KVFERRY_SERVE_SEED=%d KVFERRY_SERVE_COMMANDS=%d", seed, n)
+	r := rand.New(rand.NewSource(seed.Of(t)))
 	conn, err := net.Dial("tcp", server.Addr)
 	if err != nil {
 		t.Fatal(err)

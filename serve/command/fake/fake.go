@@ -46,6 +46,15 @@ func (f *Dataset) Count(command.Database) command.Count {
 	return command.Count{Keys: int64(len(f.Records)), Exact: true}
 }
 
+func (f *Dataset) Libraries(context.Context) (out [][]byte, err error) {
+	for _, key := range slices.Sorted(maps.Keys(f.Records)) {
+		if r := f.Records[key]; r.Keyless == record.Library {
+			out = append(out, r.Elems[0].Value)
+		}
+	}
+	return out, nil
+}
+
 func (f *Dataset) Exact(context.Context, command.Database) (command.Count, error) {
 	return f.Count(command.Database{}), nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 
+	"kvferry/inspect/redismem"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
@@ -28,6 +29,7 @@ func Commands() []command.Command {
 		command.Of("dbsize", 1, "readonly fast", 0, 0, 0, dbsize),
 		command.Of("dump", 2, "readonly", 1, 1, 1, dump),
 		command.Of("object", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(objectSubs) }),
+		command.Of("function", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(functionSubs) }),
 		command.Of("memory", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(memorySubs) }),
 	}
 }
@@ -155,6 +157,8 @@ var objectSubs = map[string]command.Command{
 
 var memorySubs = map[string]command.Command{
 	"usage":  {Arity: -3, Run: memoryUsage},
+	"stats":  {Arity: 2, Run: command.MemoryStats},
+	"purge":  {Arity: 2, Run: func(c *command.Call) error { c.W.OK(); return nil }},
 	"doctor": {Arity: 2, Run: func(c *command.Call) error { c.W.Verbatim("kvferry serves a dataset from disk"); return nil }},
 }
 
@@ -185,7 +189,7 @@ func objectEncoding(c *command.Call) error {
 	})
 }
 
-// memoryUsage replies with the logical bytes of a key and its value.
+// memoryUsage replies with the bytes that the key would need in Redis 7.0, which are those that kvferry inspect estimates.
 func memoryUsage(c *command.Call) error {
 	if len(c.Args) > 3 {
 		if len(c.Args) != 5 || !argument.Is(c.Args[3], "SAMPLES") {
@@ -195,14 +199,21 @@ func memoryUsage(c *command.Call) error {
 			return err
 		}
 	}
-	size := int64(len(c.Args[2]))
+	var meter redismem.Meter
+	began := false
 	there, err := c.Read(c.Args[2], command.Reading{}, func(h *record.Header, e *record.Element) bool {
-		_, n := record.Measure(h.Type, []record.Element{*e})
-		size += n
+		if !began {
+			meter.Begin(h)
+			began = true
+		}
+		meter.Elements([]record.Element{*e})
 		return c.Live()
 	})
+	if err == nil && there && !began { // a stream without elements
+		err = c.Header(c.Args[2], func(h *record.Header) { meter.Begin(h) })
+	}
 	if err == nil && there {
-		c.W.Int(size)
+		c.W.Int(meter.Bytes())
 	} else if err == nil {
 		c.W.Null()
 	}

@@ -1,0 +1,128 @@
+package keys
+
+import (
+	"encoding/binary"
+	"fmt"
+	"regexp"
+
+	"kvferry/internal/pass/filter"
+	"kvferry/internal/shared/argument"
+	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
+	"kvferry/serve/command"
+	"kvferry/serve/resp"
+)
+
+var functionSubs = map[string]command.Command{
+	"list":    {Arity: -2, Run: functionList},
+	"dump":    {Arity: 2, Run: functionDump},
+	"stats":   {Arity: 2, Run: functionStats},
+	"kill":    {Arity: 2, Run: command.NotBusy},
+	"load":    {Arity: -3, Run: readOnly},
+	"delete":  {Arity: 3, Run: readOnly},
+	"flush":   {Arity: -2, Run: readOnly},
+	"restore": {Arity: -3, Run: readOnly},
+}
+
+func readOnly(*command.Call) error { return command.ErrReadOnly }
+
+// registration matches the registration of a function with a literal name, as a call or with named arguments. The
+// library is not run.
+var registration = regexp.MustCompile(`redis\.register_function\s*[({]\s*\{?\s*(?:function_name\s*=\s*)?["']([^"']+)["']`)
+
+func functionList(c *command.Call) error {
+	pattern, code := "", false
+	for i := 2; i < len(c.Args); i++ {
+		switch {
+		case argument.Is(c.Args[i], "WITHCODE") && !code:
+			code = true
+		case argument.Is(c.Args[i], "LIBRARYNAME") && pattern == "":
+			if i++; i == len(c.Args) {
+				return argument.Refuse("ERR library name argument was not given")
+			}
+			pattern = string(c.Args[i])
+		default:
+			return argument.Refuse(fmt.Sprintf("ERR Unknown argument %s", c.Args[i]))
+		}
+	}
+	libraries, err := c.Server.Keys.Libraries(c.Ctx)
+	if err != nil {
+		return err
+	}
+	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
+		for _, source := range libraries {
+			if name := rdb.LibraryName(source); pattern == "" || filter.Glob(pattern, []byte(name)) {
+				n++
+				library(c, name, source, code)
+			}
+		}
+		return n, nil
+	})
+}
+
+// library writes what FUNCTION LIST shows of a library.
+func library(c *command.Call, name string, source []byte, code bool) {
+	c.W.Header(resp.Map, 3+command.Number(code))
+	c.W.BulkString("library_name")
+	c.W.BulkString(name)
+	c.W.BulkString("engine")
+	c.W.BulkString("LUA")
+	c.W.BulkString("functions")
+	functions := registration.FindAllSubmatch(source, -1)
+	c.W.Header(resp.Array, int64(len(functions)))
+	for _, f := range functions {
+		c.W.Header(resp.Map, 3)
+		c.W.BulkString("name")
+		c.W.Bulk(f[1])
+		c.W.BulkString("description")
+		c.W.Null()
+		c.W.BulkString("flags")
+		c.W.Header(resp.Set, 0)
+	}
+	if code {
+		c.W.BulkString("library_code")
+		c.W.Bulk(source)
+	}
+}
+
+// functionDump replies with the libraries in the form that FUNCTION RESTORE takes: as in an RDB file, then its version and
+// the checksum.
+func functionDump(c *command.Call) error {
+	libraries, err := c.Server.Keys.Libraries(c.Ctx)
+	if err != nil {
+		return err
+	}
+	var out []byte
+	for _, source := range libraries {
+		out = rdb.AppendFunction(out, source)
+	}
+	out = binary.LittleEndian.AppendUint16(out, functionVersion)
+	c.W.Bulk(binary.LittleEndian.AppendUint64(out, crc64.Update(0, out)))
+	return nil
+}
+
+// functionVersion is the first RDB version with functions.
+const functionVersion = 10
+
+func functionStats(c *command.Call) error {
+	libraries, err := c.Server.Keys.Libraries(c.Ctx)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, source := range libraries {
+		n += len(registration.FindAll(source, -1))
+	}
+	c.W.Header(resp.Map, 2)
+	c.W.BulkString("running_script")
+	c.W.Null()
+	c.W.BulkString("engines")
+	c.W.Header(resp.Map, 1)
+	c.W.BulkString("LUA")
+	c.W.Header(resp.Map, 2)
+	c.W.BulkString("libraries_count")
+	c.W.Int(int64(len(libraries)))
+	c.W.BulkString("functions_count")
+	c.W.Int(int64(n))
+	return nil
+}
