@@ -54,13 +54,13 @@ func commandDocs(c *Call) error {
 	return nil
 }
 
-// categories are those of ACL CAT, each with the group of its commands, or "" where flags decide.
+// categories lists the categories of ACL CAT. A category has the commands of a group; without a group, flags decide.
 var categories = [][2]string{{"keyspace", "generic"}, {"read"}, {"write"}, {"set", "set"}, {"sortedset", "sorted-set"}, {"list", "list"},
 	{"hash", "hash"}, {"string", "string"}, {"bitmap", "bitmap"}, {"hyperloglog", "hyperloglog"}, {"geo", "geo"}, {"stream", "stream"},
 	{"pubsub", "pubsub"}, {"admin"}, {"fast"}, {"slow"}, {"blocking"}, {"dangerous"}, {"connection", "connection"},
 	{"transaction", "transactions"}, {"scripting", "scripting"}}
 
-// in reports whether a command is in a category that its flags decide.
+// in reports whether a command is in a category without a group.
 func (c *Command) in(category string) bool {
 	switch category {
 	case "read":
@@ -97,7 +97,7 @@ func aclCat(c *Call) error {
 	return nil
 }
 
-// aclGetUser describes the one user, who may do all that is not refused.
+// aclGetUser describes the user default. There is no other.
 func aclGetUser(c *Call) error {
 	if string(c.Args[2]) != "default" {
 		c.W.Null()
@@ -121,7 +121,7 @@ func aclGetUser(c *Call) error {
 	return nil
 }
 
-// userCommands are the commands that clients may use.
+// userCommands are the permissions of the user default.
 const userCommands = "+@all -@write"
 
 func aclList(c *Call) error {

@@ -99,7 +99,7 @@ func (c *Call) execute(cmd *Command) error {
 	return err
 }
 
-// check finds the command in the table, and returns why it is refused. The command is nil if there is none.
+// check finds the command and checks its arguments. It returns nil for an unknown command.
 func (c *Call) check() (*Command, error) {
 	cmd := c.Server.Table.Find(c.Args[0])
 	switch {

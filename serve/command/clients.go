@@ -104,7 +104,7 @@ func (f *killFilter) option(name string, value []byte) (err error) {
 	return err
 }
 
-// clientKill closes connections: that of an address, or those that pass all of some options.
+// clientKill closes the connections that match an address or all options.
 func clientKill(c *Call) error {
 	f, old := killFilter{skipMe: true}, len(c.Args) == 3
 	if old {
@@ -139,7 +139,7 @@ func clientKill(c *Call) error {
 	return nil
 }
 
-// clientUnblock replies that the client is not blocked: none ever is.
+// clientUnblock replies 0: no client is ever blocked.
 func clientUnblock(c *Call) error {
 	if _, err := argument.ParseInt(c.Args[2]); err != nil {
 		return err

@@ -81,8 +81,8 @@ type Client struct {
 	DB            Database
 	Authenticated bool
 	Role          any          // options of a replica
-	Feeding       atomic.Bool  // the connection is that of a replica
-	multi         *transaction // nil: none has begun
+	Feeding       atomic.Bool  // the connection feeds a replica
+	multi         *transaction // between MULTI and EXEC
 	subs          subscriptions
 	tracking      tracking
 	kept          int // bytes of requests kept beyond their command

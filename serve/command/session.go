@@ -10,8 +10,8 @@ import (
 	"kvferry/serve/resp"
 )
 
-// A dataset never changes, so the state of a connection needs no other: a transaction is a list of commands, a watched key
-// stays as it is, a tracked one is never invalidated, and a channel has no messages.
+// A dataset never changes. So EXEC runs the commands of a transaction one after the other, WATCH always succeeds, tracked
+// keys are never invalidated, and channels have no messages.
 
 // transaction holds the commands between MULTI and EXEC.
 type transaction struct {
@@ -259,7 +259,7 @@ var pubsubSubs = map[string]Command{
 	"numsub": {Arity: -2, Run: numSub}, "shardnumsub": {Arity: -2, Run: numSub},
 }
 
-// numSub replies that nobody gets messages.
+// numSub replies 0 subscribers for each channel.
 func numSub(c *Call) error {
 	c.W.Header(resp.Array, int64(2*len(c.Args)-4))
 	for _, name := range c.Args[2:] {

@@ -30,7 +30,7 @@ type Command struct {
 // commandStats counts the calls of a command for INFO commandstats.
 type commandStats struct{ calls, micros, rejected, failed atomic.Int64 }
 
-// line is a line of INFO commandstats; "" for a command that nobody has called.
+// line returns the line for INFO commandstats; "" without calls.
 func (c *Command) line() string {
 	calls, micros, rejected := c.stats.calls.Load(), c.stats.micros.Load(), c.stats.rejected.Load()
 	if calls+rejected == 0 {

@@ -52,7 +52,7 @@ func replconf(c *command.Call) error {
 // sync gives the connection to the master.
 func (m *Master) sync(c *command.Call, psync bool) error {
 	r := replica(c)
-	if err := m.refused(r.kind(m.Version)); err != nil {
+	if err := m.refused(r.kind(m.Version)); err != nil && m.once(r) {
 		return argument.Refuse(errorText(err))
 	}
 	c.Hijack(func(ctx context.Context, conn net.Conn, rest []byte) error { return m.Feed(ctx, conn, rest, r, psync) })

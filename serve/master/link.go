@@ -109,6 +109,10 @@ func (l *link) feed(ctx context.Context, psync bool) error {
 		}
 	}
 	f, err := l.prepared(ctx)
+	if loss := (*convert.LossError)(nil); errors.As(err, &loss) && !l.m.once(l.r) {
+		l.m.log("replica %s waits for a dataset that it does not get: end kvferry, and start it with the flags that the error names", l.r.address())
+		return l.m.alive(ctx, nil, l.newline)
+	}
 	if err != nil {
 		return errors.Join(err, l.send("-"+errorText(err)+"\r\n"))
 	}

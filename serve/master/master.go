@@ -56,6 +56,7 @@ type Master struct {
 	files  map[kind]*file
 	links  []*link
 	synced map[string]bool // by address
+	errors map[string]bool // replicas that have been sent the error, by address
 }
 
 // kind identifies a file.
@@ -81,7 +82,7 @@ func New(m *Master) *Master {
 	for range MaxPasses {
 		m.turns <- struct{}{}
 	}
-	m.files, m.synced = map[kind]*file{}, map[string]bool{}
+	m.files, m.synced, m.errors = map[kind]*file{}, map[string]bool{}, map[string]bool{}
 	return m
 }
 
@@ -127,6 +128,16 @@ func (m *Master) refused(k kind) error {
 		}
 	}
 	return nil
+}
+
+// once reports whether a replica is sent an error for the first time. It would ask again at once, without end: the next
+// time it waits.
+func (m *Master) once(r *Replica) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	again := r.listens && m.errors[r.address()]
+	m.errors[r.address()] = true
+	return !again
 }
 
 // measure makes the pass that is not sent. Losses are final, as the dataset does not change; any other error may pass.

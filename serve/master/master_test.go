@@ -414,6 +414,13 @@ func TestRefused(t *testing.T) {
 	for range 2 {
 		r.expect(why, "PSYNC", "?", "-1")
 	}
+	for i, want := range []string{why, "+FULLRESYNC"} { // a server would ask again at once: it is told once, and then waits
+		r = s.dial(t)
+		r.expect("+OK", "REPLCONF", "listening-port", "7000")
+		if r.expect(want, "PSYNC", "?", "-1"); i == 1 {
+			s.logs(t, "replica 127.0.0.1:7000 waits for a dataset that it does not get")
+		}
+	}
 	if judged != 1 {
 		t.Errorf("judged %d times", judged)
 	}

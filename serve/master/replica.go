@@ -14,6 +14,7 @@ import (
 // Replica holds the options that a client has set with REPLCONF.
 type Replica struct {
 	host, port string
+	listens    bool   // it has a port, as servers have
 	eof        bool   // it reads a file of unknown length
 	channel    bool   // Redis 8: it offered a second connection for the file
 	version    string // of the server; only Valkey sends it
@@ -54,7 +55,7 @@ func (r *Replica) set(option, value string) error {
 		if _, err := strconv.ParseUint(value, 10, 16); err != nil {
 			return errors.New("ERR value is not an integer or out of range")
 		}
-		r.port = value
+		r.port, r.listens = value, true
 	case "ip-address":
 		r.host = value
 	case "capa":
