@@ -20,6 +20,7 @@ import (
 	"kvferry/parquet"
 	foreignparquet "kvferry/parquet/foreign"
 	"kvferry/record"
+	"kvferry/redis"
 	"kvferry/redis/aof"
 	"kvferry/redis/live"
 	"kvferry/store"
