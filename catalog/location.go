@@ -121,8 +121,8 @@ func (c *Catalog) Driver(name string) (*Driver, error) {
 }
 
 // Like returns the flags of a conversion and the location of its target that keep all that the dataset has: the server's
-// rows, the kind of store, and the shape. The target's path is that of the dataset with a suffix. written is the layout
-// that the target has without a flag; LayoutAuto if that is unknown.
+// rows, the kind of store, and the shape. The target's path is the dataset's path with a suffix. written is the layout
+// of the target without a flag, or LayoutAuto if unknown.
 func (f *Found) Like(shape format.Shape, written format.Layout, suffix string) (flags []string, location string) {
 	of := f.Format
 	if served, ok := of.(format.Served); ok && served.Server() == "" && shape.Server != "" {

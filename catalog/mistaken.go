@@ -10,14 +10,14 @@ import (
 	"kvferry/redis/live"
 )
 
-// What looks like a location and is none: scheme://…, FORMAT:path and host:port.
+// Mistaken locations: scheme://…, FORMAT:path and host:port.
 var (
 	schemed   = regexp.MustCompile(`(?s)^([A-Za-z][A-Za-z0-9.+-]*)://(.*)$`)
 	uppercase = regexp.MustCompile(`(?s)^([A-Za-z][A-Za-z0-9.]*)((?:\+[A-Za-z0-9]+)?):(.*)$`)
 	hostPort  = regexp.MustCompile(`^(?:([A-Za-z0-9][A-Za-z0-9.-]*)|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}(?:/[0-9]*)?$`)
 )
 
-// parse is ParseLocation, but refuses what is meant for another kind of location: it would become a path.
+// parse is ParseLocation, but refuses mistaken locations, which would otherwise become paths.
 func (c *Catalog) parse(given string) (Location, error) {
 	if !live.IsAddress(given) && !object.IsAddress(given) {
 		if meant := c.meant(given); meant != "" {
@@ -31,7 +31,7 @@ func (c *Catalog) parse(given string) (Location, error) {
 	return loc, nil
 }
 
-// meant says how to write what a location probably means; "" if it can be taken as it is.
+// meant returns advice on a location that is probably mistaken, or "".
 func (c *Catalog) meant(given string) string {
 	if m := schemed.FindStringSubmatch(given); m != nil {
 		return c.schemeMeant(m[1], m[2])
@@ -53,7 +53,7 @@ func (c *Catalog) meant(given string) string {
 	return c.nameMeant(lower)
 }
 
-// schemeMeant says how to write a location with a scheme that is none.
+// schemeMeant returns advice on a location with an unknown scheme.
 func (c *Catalog) schemeMeant(scheme, rest string) string {
 	lower := strings.ToLower(scheme)
 	address := lower + "://" + rest
@@ -72,7 +72,7 @@ func (c *Catalog) schemeMeant(scheme, rest string) string {
 		"if it is a path, write ./…"
 }
 
-// nameMeant says what to write for a name that is no format; "" if that is not known.
+// nameMeant returns advice on a name that is not a format, or "".
 func (c *Catalog) nameMeant(name string) string {
 	base := name
 	if m := versionedName.FindStringSubmatch(name); m != nil {
@@ -99,7 +99,7 @@ func (c *Catalog) nameMeant(name string) string {
 	return fmt.Sprintf("write %s:, which is %s", base, f.Limits().Detail)
 }
 
-// isRedis reports whether a name is that of a server whose data is in RDB files.
+// isRedis reports whether a server of this name keeps its data in RDB files.
 func isRedis(name string) bool {
 	switch name {
 	case "redis", "valkey", "keydb", "dragonfly", "tcp":
@@ -108,7 +108,7 @@ func isRedis(name string) bool {
 	return false
 }
 
-// knows reports whether a name is that of a format or of a server with one.
+// knows reports whether a name is a format, or a server with one.
 func (c *Catalog) knows(name string) bool {
 	for _, f := range c.Formats {
 		if f.Name() == name {

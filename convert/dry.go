@@ -19,7 +19,7 @@ import (
 var errOnServer = errors.New("nothing is written to a server for a try: an estimate needs a target on disk")
 
 // DryRun reads the whole source and reports the records and losses of a conversion, and the space and time it would
-// need. With Options.Estimate it reads only a sample, and all counts are of the sample. It writes only temporary
+// need. With Options.Estimate it reads and counts only a sample. It writes only temporary
 // files. It returns the report also with a *LossError.
 func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	o, err := opts.normalize()

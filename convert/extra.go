@@ -40,7 +40,7 @@ func copyExtra(src format.Source, from, to string) error {
 	return eachExtra(src, from, func(rel, path string) error { return copyFile(path, extraPath(to, rel)) })
 }
 
-// sameExtra compares the files beside the stores of a target with those of the source.
+// sameExtra compares the other files of a target with their originals in the source.
 func sameExtra(src format.Source, from, to string) error {
 	return eachExtra(src, from, func(rel, path string) error {
 		copied := extraPath(to, rel)

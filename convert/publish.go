@@ -83,7 +83,7 @@ func (a *attempt) checkMade(t *result.Totals) error {
 	return a.made.CheckStores(&a.opened, a.work.Data())
 }
 
-// checkReport compares the published report with the one that was encoded.
+// checkReport compares the published report with the encoded one.
 func (a *attempt) checkReport() error {
 	is, err := disk.ReadFile(ReportPath(a.work.Target))
 	if err == nil && !bytes.Equal(is, a.reported) {

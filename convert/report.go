@@ -57,7 +57,7 @@ type Report struct {
 	Timings  Timings   `json:"timings"`
 	// Rows are the rows that were read.
 	Rows *record.Ledger `json:"-"`
-	// Shape is that of the source, Cluster the mode of the target.
+	// Shape describes the source. Cluster is the mode of the target.
 	Shape   format.Shape `json:"-"`
 	Cluster bool         `json:"-"`
 	// Earlier is the new path of the report of an earlier conversion to the same path; "" if none was found.
@@ -93,7 +93,7 @@ type Proof struct {
 	// Expired is the number of records not compared, because a server drops expired keys: by its clock they may have
 	// expired when it was read back, or were about to.
 	Expired int64 `json:"expired,omitempty"`
-	// Cached says why the target may have been read from memory instead of the disk.
+	// Cached is the reason why the proof may have read memory instead of the disk.
 	Cached string `json:"cached,omitempty"`
 	// ExpiredFields is the number of fields of hashes not compared for the same reason.
 	ExpiredFields int64 `json:"expired_fields,omitempty"`

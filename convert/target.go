@@ -50,7 +50,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 	return t, err
 }
 
-// cluster reports whether the target is to be written for a node of a cluster: if asked for, or as the source is.
+// cluster reports whether the target is a node of a cluster: on request, or because the source is one.
 func (a *attempt) cluster() bool {
 	return a.o.Cluster || a.o.Target.Format.Limits().Cluster && a.shape().Cluster
 }

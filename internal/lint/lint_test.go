@@ -66,7 +66,7 @@ var rules = slices.Concat(redisRules, []rule{
 	{"convert/result", []string{"store", "record", "internal/text/jsonl"}, "what is known at the end knows not how it came about"},
 	{"convert/paths", []string{"format", "internal/sys/disk", "internal/sys/tree"}, "where files lie does not ask what is in them"},
 	{"convert/plan", []string{"format", "store", "record", "internal/pass", "internal/pass/filter", "internal/text/jsonl"}, "what is to be done does not ask how it is done"},
-	{"convert/inventory", []string{"convert/result", "convert/paths", "convert/plan", "format", "store", "record"}, "counting does not ask how a run goes on"},
+	{"convert/inventory", []string{"convert/result", "convert/paths", "convert/plan", "format", "store", "record", "internal/sys/disk"}, "counting does not ask how a run goes on"},
 	{"convert/work", []string{"convert/inventory", "convert/result", "convert/paths", "convert/plan", "record", "internal/pass", "internal/sys/disk", "internal/sys/object"},
 		"what is noted of a run does not ask how it goes on"},
 	{"convert/export", []string{"convert/paths", "convert/plan", "convert/work", "format", "record", "internal/pass", "internal/sys/disk", "internal/text/escape"},

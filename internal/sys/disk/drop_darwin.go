@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCached drops the pages of a synced file from memory, or says why they may stay there. F_NOCACHE alone keeps the
-// pages that are there.
+// dropCached drops the pages of a synced file from memory, or returns the reason why they may remain. F_NOCACHE alone
+// does not drop existing pages.
 func dropCached(f *os.File) (why string) {
 	_, err := unix.FcntlInt(f.Fd(), unix.F_NOCACHE, 1)
 	st, serr := f.Stat()

@@ -7,5 +7,5 @@ import (
 	"runtime"
 )
 
-// dropCached says that this system cannot be told to drop pages of a file.
+// dropCached reports that this system has no call to drop the pages of a file.
 func dropCached(*os.File) (why string) { return runtime.GOOS + " has no call for it" }

@@ -56,12 +56,12 @@ func SyncAll(paths []string) error {
 	return parallel.Each(len(paths), syncsAtOnce, func(i int) error { return SyncPath(paths[i]) })
 }
 
-// DropCached makes files durable and drops their pages from the page cache, several at once, so that they are read from
-// the disk afterwards. why says what keeps pages in memory nevertheless. Files of a file system in memory stay there.
+// DropCached syncs files and drops their pages from the page cache, several files in parallel, so that later reads come
+// from the disk. why is the reason if pages may remain. Files on a file system in memory stay in memory.
 func DropCached(paths []string) (why string, err error) {
 	reasons := make([]string, len(paths))
 	err = parallel.Each(len(paths), syncsAtOnce, func(i int) (err error) {
-		f, err := OpenFile(paths[i], os.O_RDWR, 0) // Windows syncs only what is open for writing
+		f, err := OpenFile(paths[i], os.O_RDWR, 0) // Windows syncs only files that are open for writing
 		if err != nil {
 			return err
 		}
