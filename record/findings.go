@@ -124,7 +124,7 @@ var findingKinds = []FindingKind{
 	{"unmerged-operand", Error, "rows", "A merge operand is in the place of a value."},
 	{"empty-value", Warning, "rows", "A META row has no value, which RocksDB leaves after a lone merge operand; the key does not exist."},
 	{"unused-rows", Warning, "rows", "Rows in a place that the server never reads."},
-	{"half-imported", Note, "rows", "Keys of an RDB file are in slots of a cluster that the server was importing when it wrote the file. It deletes them when it loads the file, so they are no records; --expired keep reads them."},
+	{"half-imported", Note, "rows", "Keys of an RDB file or a log are in slots of a cluster that the server was importing when the file ended. It deletes them when it loads the file, so they are no records; --expired keep reads them."},
 	{"int-namespace", Note, "rows", "MOVE wrote the name of a namespace as an integer; no client can select it."},
 	{"field-bounds", Warning, "collections", "Fields of a Kvrocks hash expire before or after the bounds in its metadata; the server may count or show expired ones."},
 	{"count-mismatch", Error, "collections", "The count in a meta row differs from the number of live rows. A warning if a size of SSDB is missing or too small: its server serves all elements."},

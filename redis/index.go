@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"kvferry/internal/shared/keyslot"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -258,10 +257,16 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 
 // isHalf reports whether a key is in a slot that the server was importing: it deletes the key when it loads the file.
 func (x *index) isHalf(it *rdb.Item) bool {
-	return len(x.importing) > 0 && it.Op == rdb.OpKey && slices.ContainsFunc(x.importing, func(slots [2]uint64) bool {
-		slot := uint64(keyslot.Of(it.Key))
-		return slots[0] <= slot && slot <= slots[1]
-	})
+	return it.Op == rdb.OpKey && x.importing.Have(it.Key)
+}
+
+// HalfDetail is the detail of a finding about n keys of slots that the server was importing.
+func HalfDetail(n int64, kept bool) string {
+	what := "they are no records"
+	if kept {
+		what = "they are read"
+	}
+	return fmt.Sprintf("%s of slots that the server was importing, and deletes when it loads the file: %s", record.Count(n, "key"), what)
 }
 
 // openSection starts a section at the offset of an item.

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"kvferry/internal/shared/keyslot"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"
@@ -39,8 +40,8 @@ type index struct {
 	sums *summer  // checksums of the scan; nil afterwards
 	open *section // the current section
 
-	importing [][2]uint64 // slots that the server was importing
-	half      int64       // keys of these slots
+	importing keyslot.Ranges // slots that the server was importing
+	half      int64          // keys of these slots
 
 	announced map[uint64]uint64 // keys of the databases, as the file says
 

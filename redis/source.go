@@ -102,12 +102,7 @@ func (s *source) check(o *format.OpenOptions) error {
 		dataset.Report(o, finding(record.FindNewer, old.off, OldFunctionDetail(old.key)))
 	}
 	if s.half > 0 {
-		what := "they are no records"
-		if s.keepHalf {
-			what = "they are read"
-		}
-		f := finding(FindHalfImported, record.NoOffset, fmt.Sprintf("%s of slots that the server was importing, and deletes when it loads the file: %s",
-			record.Count(s.half, "key"), what))
+		f := finding(FindHalfImported, record.NoOffset, HalfDetail(s.half, s.keepHalf))
 		f.Severity = record.Note
 		dataset.Report(o, f)
 	}

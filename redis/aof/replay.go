@@ -12,9 +12,11 @@ import (
 	"strings"
 
 	"kvferry/internal/shared/argument"
+	"kvferry/internal/shared/keyslot"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
+	"kvferry/redis"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state/commands"
 	"kvferry/redis/state/server"
@@ -58,10 +60,12 @@ type replay struct {
 	server  *server.Server
 	salvage bool // continue after commands that cannot be applied
 	report  func(record.Finding)
-	tempDir string
-	copied  store.Copied  // may be nil
-	sources *disk.Sources // opens the files; may be nil
-	before  int64         // bytes of the previous files
+
+	keepHalf bool // keys of slots whose import has not ended are records
+	tempDir  string
+	copied   store.Copied  // may be nil
+	sources  *disk.Sources // opens the files; may be nil
+	before   int64         // bytes of the previous files
 
 	path    string // of the file, for errors
 	file    string // its name in the log, for findings
@@ -106,7 +110,22 @@ func (r *replay) all() error {
 	if t := &r.near; t.n > 0 {
 		r.tell(FindNear, record.Note, t.where, fmt.Sprintf("%s with a result that may differ from the server's: %s", record.Count(t.n, "command"), t.first))
 	}
+	r.importHalf()
 	return r.lost()
+}
+
+// importHalf reports the keys of slots whose import has not ended with the log.
+func (r *replay) importHalf() {
+	if len(r.server.Imports) == 0 {
+		return
+	}
+	var slots keyslot.Ranges
+	for _, some := range r.server.Imports {
+		slots = append(slots, some...)
+	}
+	if n := r.server.DB.ImportHalf(slots.Have, r.keepHalf); n > 0 {
+		r.tell(redis.FindHalfImported, record.Note, r.place(record.NoOffset), redis.HalfDetail(n, r.keepHalf))
+	}
 }
 
 // one applies a file; more is false if the files after it must not be applied.

@@ -41,6 +41,8 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 			}
 		}
 		switch it.Op {
+		case rdb.OpSlotImport:
+			r.server.Import(string(it.Key), it.Slots)
 		case rdb.OpAux:
 			r.wroteBase(string(it.Key), string(it.Value))
 		case rdb.OpKey:

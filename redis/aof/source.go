@@ -65,7 +65,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	}
 	srv := &server.Server{DB: st, Now: now.UnixMilli()}
 	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir,
-		sources: o.Options.Sources}
+		sources: o.Options.Sources, keepHalf: o.Options.HalfImported}
 	srv.Restore, srv.RestoreFunctions = r.restore, r.restoreFunctions
 	if err = r.all(); err == nil {
 		err = st.Seal()

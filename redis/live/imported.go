@@ -2,7 +2,6 @@ package live
 
 import (
 	"io"
-	"slices"
 
 	"kvferry/internal/shared/keyslot"
 	"kvferry/internal/sys/disk"
@@ -41,26 +40,22 @@ func (c *copier) dropImported(from mark) (err error) {
 // withoutImported returns the ranges of the last part without slots that the server was importing, and whether there are
 // such slots. The list of the slots precedes the keys. A damaged part stays as it is.
 func (c *copier) withoutImported(from mark) (kept [][2]int64, dropped bool) {
-	var slots [][2]uint64
+	var slots keyslot.Ranges
 	s := rdb.Section(c.to.f, c.to.head, 0, from.n, c.to.n)
 	for {
 		it, err := s.Next()
 		if err != nil {
 			return kept, err == io.EOF && len(slots) > 0
 		}
-		slot := uint64(0)
 		switch {
 		case it.Op == rdb.OpSlotImport:
 			slots = append(slots, it.Slots...)
 			continue
 		case it.Op == rdb.OpKey && len(slots) == 0:
 			return nil, false
-		case it.Op == rdb.OpKey:
-			slot = uint64(keyslot.Of(it.Key))
 		}
-		imported := it.Op == rdb.OpKey && slices.ContainsFunc(slots, func(r [2]uint64) bool { return r[0] <= slot && slot <= r[1] })
 		switch n := len(kept); {
-		case imported:
+		case it.Op == rdb.OpKey && slots.Have(it.Key):
 		case n > 0 && kept[n-1][1] == it.Off:
 			kept[n-1][1] = s.Offset()
 		default:

@@ -22,7 +22,7 @@ const (
 	OpOldFunction           // a library of a Redis 7.0 release candidate; Key is its name
 	OpOther                 // an item without a record
 	OpEOF                   // the end of the items
-	OpSlotImport            // Slots are those that the server was importing
+	OpSlotImport            // Slots are those that the server was importing; Key is the name of the import
 )
 
 // Attributes precede a key. They apply to the next key, even if other items lie between.
@@ -255,7 +255,7 @@ func (in *input) skipMeta() {
 // slotImport reads string, len n, n × (len first slot, len last slot).
 func (s *Scanner) slotImport() bool {
 	s.item.Op, s.item.Slots = OpSlotImport, nil
-	s.in.skipString("slot import")
+	s.item.Key = s.copied("slot import")
 	for n := s.in.count("slots", 2); n > 0 && s.in.err == nil; n-- {
 		first := s.in.len("first slot")
 		s.item.Slots = append(s.item.Slots, [2]uint64{first, s.in.len("last slot")})

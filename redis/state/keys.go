@@ -42,6 +42,26 @@ func (s *State) FlushWhere(in func(key []byte) bool) {
 	}
 }
 
+// ImportHalf counts the keys in slots that the server was importing at the end, for which in returns true. They are no records
+// unless keep is set.
+func (s *State) ImportHalf(in func(key []byte) bool, keep bool) (n int64) {
+	for _, db := range s.databases() {
+		s.scan(s.metaKey(db, nil), func(key, _ []byte) bool {
+			if in(key) {
+				n++
+			}
+			return true
+		})
+	}
+	if !keep {
+		s.half = in
+	}
+	return n
+}
+
+// isHalf reports whether a key is no record, because its slot was being imported.
+func (s *State) isHalf(key []byte) bool { return s.half != nil && s.half(key) }
+
 // Swap swaps the keys of two databases.
 func (s *State) Swap(x, y int) {
 	sx, sy := s.space(x), s.space(y)

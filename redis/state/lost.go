@@ -40,7 +40,7 @@ func (s *State) EachLost(f func(db int, key, reason []byte)) {
 	}
 	for _, db := range s.databases() {
 		s.scan(s.metaKey(db, nil), func(key, value []byte) bool {
-			if lostness(value[0]) == lostKey {
+			if lostness(value[0]) == lostKey && !s.isHalf(key) {
 				f(db, key, value[1:])
 			}
 			return true

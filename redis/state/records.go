@@ -163,6 +163,10 @@ func (r *reader) Next() (*record.Header, error) {
 		}
 		r.tally.Visible++
 		r.tally.Entries++
+		if r.s.isHalf(r.keys.Key()[r.prefix:]) {
+			r.tally.Rows[record.HalfImported]++
+			continue
+		}
 		if v.lost != 0 {
 			r.tally.Rows[record.Malformed]++
 			continue

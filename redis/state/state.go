@@ -42,7 +42,8 @@ type State struct {
 	nextSpace uint32
 	nextID    uint64
 
-	anyLost  bool           // Lose was called
+	anyLost  bool // Lose was called
+	half     func(key []byte) bool
 	expiring bool           // a field of a hash got an expiry
 	sizes    map[int]*Sizes // by database, made by Seal
 }

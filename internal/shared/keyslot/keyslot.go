@@ -1,7 +1,10 @@
 // Package keyslot computes the slots of keys in clusters of Redis and Valkey.
 package keyslot
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Count is the number of slots of a cluster.
 const Count = 16384
@@ -40,4 +43,16 @@ func Of(key []byte) int {
 		c = c<<8 ^ crcTable[byte(c>>8)^b]
 	}
 	return int(c) % Count
+}
+
+// Ranges are ranges of slots: the first and the last of each.
+type Ranges [][2]uint64
+
+// Have reports whether the slot of a key is in a range.
+func (r Ranges) Have(key []byte) bool {
+	if len(r) == 0 {
+		return false
+	}
+	slot := uint64(Of(key))
+	return slices.ContainsFunc(r, func(x [2]uint64) bool { return x[0] <= slot && slot <= x[1] })
 }

@@ -26,7 +26,7 @@ var table = tableOf(map[string]signature{
 	"GETDEL": {2, write, one(update), cmdGetdel}, "DELEX": {-2, write, one(update), cmdDelex},
 	"DELIFEQ": {3, write, one(update), cmdDelifeq}, "MIGRATE": {-6, write, behind("KEYS", 1, 3), nil},
 	"TRIMSLOTS": {-5, write, nil, cmdTrimslots}, "CLUSTER": {-2, container, nil, nil},
-	"CLUSTER FLUSHSLOT": {-3, write, nil, cmdFlushslot}, "CLUSTER SYNCSLOTS": {-2, 0, nil, nil},
+	"CLUSTER FLUSHSLOT": {-3, write, nil, cmdFlushslot}, "CLUSTER SYNCSLOTS": {-3, 0, nil, cmdSyncslots},
 	"MULTI": {1, 0, nil, refused("ERR MULTI calls can not be nested")}, "EXEC": {1, 0, nil, refused("ERR EXEC without MULTI")},
 	"DISCARD": {1, 0, nil, refused("ERR DISCARD without MULTI")},
 

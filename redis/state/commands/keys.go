@@ -55,6 +55,9 @@ func cmdFlush(all bool) func(*server.Server, [][]byte) error {
 		} else {
 			s.DB.Flush()
 		}
+		for name := range s.Imports {
+			s.EndImport(name, true)
+		}
 		return nil
 	}
 }

@@ -62,3 +62,38 @@ func cmdFlushslot(s *server.Server, a [][]byte) error {
 	x.flush(s)
 	return nil
 }
+
+// importName is the length of the name of an import.
+const importName = 40
+
+// cmdSyncslots is CLUSTER SYNCSLOTS of Valkey: ESTABLISH begins to import slots from another node, FINISH ends it. It ignores
+// what servers refuse, and what nodes tell each other besides.
+func cmdSyncslots(s *server.Server, a [][]byte) error {
+	var name, state string
+	var slots keyslot.Ranges
+	for i := 3; i+1 < len(a); i += 2 {
+		switch {
+		case argument.Is(a[i], "NAME"):
+			name = string(a[i+1])
+		case argument.Is(a[i], "STATE"):
+			state = string(s.Upper(a[i+1]))
+		case argument.Is(a[i], "SLOTSRANGE"):
+			for ; i+2 < len(a); i += 2 {
+				n, err := argument.ParseInts(a[i+1], a[i+2])
+				if err != nil {
+					break
+				}
+				slots = append(slots, [2]uint64{uint64(n[0]), uint64(n[1])})
+			}
+			i--
+		}
+	}
+	switch {
+	case len(name) != importName:
+	case argument.Is(a[2], "ESTABLISH") && len(slots) > 0:
+		s.Import(name, slots)
+	case argument.Is(a[2], "FINISH") && (state == "SUCCESS" || state == "FAILED"):
+		s.EndImport(name, state == "FAILED")
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kvferry/internal/shared/argument"
+	"kvferry/internal/shared/keyslot"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state"
@@ -24,6 +25,9 @@ type Server struct {
 	// RestoreFunctions decodes the payload of FUNCTION RESTORE into sources of libraries. If it is nil, the
 	// command is not supported.
 	RestoreFunctions func(payload []byte) ([][]byte, error)
+
+	// Imports are the slots that the server is importing from other nodes, by the name of the import.
+	Imports map[string]keyslot.Ranges
 
 	functions map[string][]byte // source of libraries by name
 	word      []byte            // in upper case
@@ -45,6 +49,23 @@ func (s *Server) FindOrMake(key []byte, t record.Type) (*state.Value, error) {
 		v = s.DB.Make(t)
 	}
 	return v, err
+}
+
+// Import begins to import slots. The server deletes their keys when the import fails, or when it loads the log before the end
+// of the import.
+func (s *Server) Import(name string, slots keyslot.Ranges) {
+	if s.Imports == nil {
+		s.Imports = map[string]keyslot.Ranges{}
+	}
+	s.Imports[name] = slots
+}
+
+// EndImport ends an import. It removes the keys of the slots if the import failed.
+func (s *Server) EndImport(name string, failed bool) {
+	if slots := s.Imports[name]; failed && len(slots) > 0 {
+		s.DB.FlushWhere(slots.Have)
+	}
+	delete(s.Imports, name)
 }
 
 // LoadFunction adds the source of a library, which begins with #!lua name=….
