@@ -45,7 +45,7 @@ func (*Format) Detect(ev *format.Evidence) format.Verdict {
 		return format.Verdict{}
 	case ev.Head != nil && parsePart(filepath.Base(ev.Dir)) != nil:
 		return format.Verdict{Score: 105, Why: []string{"a file of an append-only log of several parts"}}
-	case bytes.HasPrefix(ev.Head, []byte("*")) && bytes.Contains(ev.Head, []byte("\r\n$")):
+	case commandFirst(ev.Head):
 		return format.Verdict{Score: 95, Why: []string{"begins with a command"}}
 	case isSnapshot(ev.Head) && preamble(ev.Head):
 		return format.Verdict{Score: 105, Why: []string{"begins with an RDB part marked as that of an append-only file"}}
@@ -60,6 +60,15 @@ func (*Format) Detect(ev *format.Evidence) format.Verdict {
 		return format.Verdict{Score: 50, Why: []string{err.Error()}}
 	}
 	return format.Verdict{Score: 95, Why: []string{fmt.Sprintf("%s of an append-only log", record.Count(int64(len(log.Files)), "file"))}}
+}
+
+// commandFirst reports whether a file begins with a command, or with annotations (aof-timestamp-enabled) and a command.
+func commandFirst(head []byte) bool {
+	noted := bytes.HasPrefix(head, []byte("#TS:"))
+	for bytes.HasPrefix(head, []byte("#")) {
+		_, head, _ = bytes.Cut(head, []byte("\n"))
+	}
+	return bytes.HasPrefix(head, []byte("*")) && bytes.Contains(head, []byte("\r\n$")) || noted && len(head) == 0
 }
 
 // preamble reports whether an RDB file is marked as the first part of an append-only file: the field aof-preamble (up

@@ -3,6 +3,7 @@ package aof
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -68,15 +69,23 @@ func (g *guess) Reason() string {
 // refused reports whether the files are not read unless damage is permitted.
 func (g *guess) refused() bool { return !g.backup && (!g.named || g.missing != "") }
 
-// finding returns the severity and the detail of the finding about the log.
-func (g *guess) finding() (record.Severity, string) {
+// finding is the finding about the log.
+func (g *guess) finding() record.Finding {
+	f := record.Finding{Kind: FindManifest, Severity: record.Error, Place: record.Place{File: filepath.Base(g.manifest), Off: record.NoOffset, Level: -1}}
 	switch {
 	case g.backup:
-		return record.Note, "the base has no manifest, as a backup of Redis 8.10 before BACKUP SEAL; increments would follow it"
+		f.Severity, f.Detail = record.Note, "the base has no manifest, as a backup of Redis 8.10 before BACKUP SEAL; increments would follow it"
+		return f
 	case g.named && g.missing == "":
-		return record.Warning, "the manifest " + g.state + "; kvferry reads " + g.found + ", in the order of their numbers"
+		f.Severity, f.Detail = record.Warning, "the manifest "+g.state+"; kvferry reads "+g.found+", in the order of their numbers"
+		return f
 	}
-	return record.Error, "the manifest " + g.state + ", and only it says which files belong to the log; kvferry reads " + g.Reason() + ", in the order of their numbers"
+	f.Detail = "the manifest " + g.state + ", and only it says which files belong to the log; kvferry reads " + g.Reason() + ", in the order of their numbers"
+	f.Lost, f.Sure = "no part of the files that are there", "only the manifest says whether another file is missing"
+	if g.missing != "" {
+		f.Lost, f.Sure = "all that "+g.missing+" held", "the other files do not say how much that is"
+	}
+	return f
 }
 
 // findPart finds the log of one of its files: by the manifest that lists the file, or by the names of the files.
@@ -132,7 +141,7 @@ func unlisted(dir, name string) (*Log, error) {
 		files = []string{base.name}
 		increments = slices.DeleteFunc(increments, func(p *part) bool { return p.seq < base.seq })
 	} else {
-		g.missing = "their base"
+		g.missing = "the base"
 	}
 	for i, p := range increments {
 		files = append(files, p.name)
@@ -141,6 +150,9 @@ func unlisted(dir, name string) (*Log, error) {
 		}
 	}
 	g.found, g.backup = strings.Join(files, ", "), base != nil && len(increments) == 0
+	if g.backup && filepath.Base(dir) == logDir { // of a server, which has an increment with each base
+		g.backup, g.missing = false, "the increments"
+	}
 	l, err := newLog(dir, files)
 	if err == nil {
 		l.guess, l.parts = g, true

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/internal/testkit/redistest"
+	"kvferry/record"
 )
 
 // unlistedLog returns a directory with files of Redis 8.6, whose manifest is missing, and more files. A file without
@@ -47,9 +48,10 @@ func TestNoManifest(t *testing.T) {
 		{"two increments", "", map[string]string{"appendonly.aof.3.incr.aof": more, "temp-rewriteaof-7.aof": more, "temp-appendonly.aof.manifest": "x"}, "appendonly.aof.3.incr.aof", "7", "error"},
 		{"an increment that is in the base", increment, map[string]string{"appendonly.aof.1.incr.aof": more}, "", "6", "warning"},
 		{"a gap", increment, map[string]string{"appendonly.aof.4.incr.aof": more}, "without increment 3; restore it, or add --salvage to read", "7", "error"},
-		{"no base", increment, map[string]string{base: ""}, "without their base", "1", "error"},
+		{"no base", increment, map[string]string{base: ""}, "without the base", "1", "error"},
 		{"a backup", "", map[string]string{increment: ""}, "", "5", "note"},
 		{"a backup of a server", "", map[string]string{increment: "", base: "", "backupdir/" + base: "same"}, "", "5", "note"},
+		{"no increment", "appendonlydir", map[string]string{increment: "", base: "", "appendonlydir/" + base: "same"}, "without the increments", "5", "error"},
 		{"not in the manifest", increment, map[string]string{"appendonly.aof.manifest": "file " + base + " seq 2 type b\n"}, "", "6", "warning"},
 		{"by the manifest", base, map[string]string{"appendonly.aof.manifest": "file " + base + " seq 2 type b\nfile " + increment + " seq 2 type i\n"}, "", "6", ""},
 	} {
@@ -80,6 +82,9 @@ func TestNoManifest(t *testing.T) {
 			for _, f := range findings {
 				if f.Kind == FindManifest {
 					found += f.Severity.String()
+				}
+				if _, missing, _ := strings.Cut(x.refused, "without "); f.Severity == record.Error && (f.Sure == "" || !strings.Contains(f.Lost, strings.Split(missing, ";")[0])) {
+					t.Errorf("%s: lost %q, %q", x.name, f.Lost, f.Sure)
 				}
 			}
 			got := contents(t, src, 1)["0/n"]

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -45,9 +44,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 		if !o.Options.Salvage && g.refused() {
 			return nil, g
 		}
-		severity, detail := g.finding()
-		dataset.Report(o, record.Finding{Kind: FindManifest, Severity: severity, Detail: detail,
-			Place: record.Place{File: filepath.Base(g.manifest), Off: record.NoOffset, Level: -1}})
+		dataset.Report(o, g.finding())
 	}
 	if o.Options.Own {
 		return f.openOwn(ctx, location, log, o)
