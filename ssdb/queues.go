@@ -56,7 +56,7 @@ func checkQueue(r *versioned.Reader, rows int64) {
 	switch {
 	case outside == 0:
 	case m.Boundless:
-		r.Remark(FindListBounds, record.Error, fmt.Sprintf("the row of the front or of the back is missing, so the server serves none of the %s; its qfix makes them anew",
+		r.Remark(FindListBounds, record.Error, fmt.Sprintf("the row of the front or of the back is missing, so the server serves none of the %s; its command qfix rebuilds it",
 			record.Count(outside, "item")))
 	default:
 		severity := record.Error

@@ -22,6 +22,7 @@ type Log struct {
 
 	parts bool                   // the log may have several files
 	guess *guess                 // of a log without its manifest
+	left  []*part                // files with commands that the manifest does not list
 	seen  map[string]fs.FileInfo // the files and the manifest by path, as they were before reading
 }
 
@@ -189,10 +190,11 @@ func readManifest(path string) (*Log, error) {
 	}
 	l, err := newLog(disk.Dir(path), names)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w; %s names it, and a server does not start without it", err, path)
+		return nil, fmt.Errorf("%w; %s names it, and a server does not start without it: restore it from a copy", err, path)
 	}
 	if err == nil {
 		l.seen[path], l.parts = st, true
+		l.left = m.leftOut(path)
 	}
 	return l, err
 }

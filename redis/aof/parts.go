@@ -88,6 +88,40 @@ func (g *guess) finding() record.Finding {
 	return f
 }
 
+// leftOut returns the files beside a manifest that have the name of its log, hold data, and are not listed.
+func (m *Manifest) leftOut(path string) (left []*part) {
+	entries, _ := disk.ReadDir(disk.Dir(path)) // some locations have no listing
+	for _, e := range entries {
+		p := parsePart(e.Name())
+		if p == nil || p.log+manifestSuffix != filepath.Base(path) || slices.ContainsFunc(m.Parts, func(x Part) bool { return x.Name == p.name }) {
+			continue
+		}
+		if st, serr := e.Info(); serr == nil && st.Size() > 0 { // a file may be deleted meanwhile
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// reportLeft reports files that the manifest does not list. Servers list an increment before they write commands to it, and
+// take off the list what they replace by a base, so only a file with a greater number is a sign of a wrong manifest.
+func (l *Log) reportLeft(report func(record.Finding)) {
+	var last int64
+	for _, name := range l.Files {
+		if p := parsePart(name); p != nil {
+			last = max(last, p.seq)
+		}
+	}
+	for _, p := range l.left {
+		f := record.Finding{Kind: record.FindDatasetBeside, Severity: record.Note, Place: record.Place{File: p.name, Off: record.NoOffset, Level: -1},
+			Detail: "the manifest of the log does not list this file, so a server does not load it"}
+		if p.seq > last {
+			f.Severity, f.Detail = record.Warning, f.Detail+"; it is newer than the listed files, so the manifest may be an old copy"
+		}
+		report(f)
+	}
+}
+
 // findPart finds the log of one of its files: by the manifest that lists the file, or by the names of the files.
 func findPart(dir, name string) (*Log, error) {
 	manifest := disk.Join(dir, parsePart(name).log+manifestSuffix)

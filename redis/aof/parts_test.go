@@ -108,6 +108,25 @@ func TestNoManifest(t *testing.T) {
 	}
 }
 
+// TestLeftOut: files that the manifest does not list are reported, newer ones as a sign of an old manifest.
+func TestLeftOut(t *testing.T) {
+	const manifest = "file a.aof.2.base.aof seq 2 type b\nfile a.aof.2.incr.aof seq 2 type i\nfile a.aof.1.base.aof seq 1 type h\n"
+	dir := tree(t, map[string]string{"a.aof.manifest": manifest, "a.aof.2.base.aof": commandsOf("SET k v"), "a.aof.2.incr.aof": commandsOf("SET l v"),
+		"a.aof.1.base.aof": "x", "a.aof.1.incr.aof": "x", "a.aof.3.incr.aof": commandsOf("SET m v"), "a.aof.4.incr.aof": "", "b.aof.5.incr.aof": "x"})
+	src, findings, err := open(t, dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var got []string
+	for _, f := range findings {
+		got = append(got, f.Severity.String()+" "+f.Place.File)
+	}
+	if want := []string{"note a.aof.1.incr.aof", "warning a.aof.3.incr.aof"}; !slices.Equal(got, want) || len(contents(t, src, 1)) != 2 {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestFindOfServer: in the directory of a server its own log counts, not a backup, and without a manifest the file of an
 // older server.
 func TestFindOfServer(t *testing.T) {

@@ -46,6 +46,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 		}
 		dataset.Report(o, g.finding())
 	}
+	log.reportLeft(func(f record.Finding) { dataset.Report(o, f) })
 	if o.Options.Own {
 		return f.openOwn(ctx, location, log, o)
 	}
