@@ -48,7 +48,7 @@ func (c *Catalog) meant(given string) string {
 	case lower == m[1]:
 		return ""
 	case c.knows(lower):
-		return fmt.Sprintf("names of formats have lower case: write %s:%s", lower+strings.ToLower(m[2]), m[3])
+		return fmt.Sprintf("names of formats have lower case: write %s", object.Shown(lower+strings.ToLower(m[2])+":"+m[3]))
 	}
 	return c.nameMeant(lower)
 }
@@ -56,17 +56,17 @@ func (c *Catalog) meant(given string) string {
 // schemeMeant returns advice on a location with an unknown scheme.
 func (c *Catalog) schemeMeant(scheme, rest string) string {
 	lower := strings.ToLower(scheme)
-	address := lower + "://" + rest
+	address, server := lower+"://"+rest, object.Shown("redis://"+rest)
 	switch {
 	case live.IsAddress(address), object.IsAddress(address):
 		return "write " + object.Shown(address)
 	case lower == "file":
 		return "write the path alone, or FORMAT:" + rest
 	case isRedis(lower):
-		return "the address of a server is redis://" + rest
+		return "the address of a server is " + server
 	case c.knows(lower):
-		return fmt.Sprintf("%s names files and no server: write %s:/path for the files; a server that runs is redis://%s, if it has Redis's commands",
-			lower, lower, rest)
+		return fmt.Sprintf("%s names files and no server: write %s:/path for the files; a server that runs is %s, if it has Redis's commands",
+			lower, lower, server)
 	}
 	return "no such scheme: servers are redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://, objects s3://, http:// or https://; " +
 		"if it is a path, write ./…"

@@ -100,12 +100,12 @@ func (s *Stores) Files() (n int, bytes int64) {
 	return n, bytes
 }
 
-// Data returns the size of what has rows in the open stores.
+// Data returns the size of what has rows in the open stores, with the bytes that were cut off.
 func (s *Stores) Data() (bytes int64) {
 	for _, st := range s.All() {
 		for _, f := range st.Files() {
 			if f.Kind != "manifest" && f.Kind != "current" {
-				bytes += f.Size
+				bytes += f.Size + f.Lacks
 			}
 		}
 	}

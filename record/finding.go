@@ -94,6 +94,8 @@ type Finding struct {
 	None    bool
 	// Unread is the number of bytes that were not read, as far as it is known.
 	Unread int64
+	// Read is true if the rows that the finding is about were read nevertheless.
+	Read bool `json:",omitempty"`
 	// Lost says what a damaged file lacks and Sure how sure that is, for a verdict; "": the counts tell.
 	Lost, Sure string
 	// Times is the number of faults that the finding sums up; 0: one.

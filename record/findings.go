@@ -192,7 +192,7 @@ func FindingKinds() []FindingKind {
 func (f *Finding) Skipped() bool {
 	switch f.Kind {
 	case FindDamagedBlock, FindDamagedBlob, FindDamagedPage, FindMissingFile, FindFileSize, FindForeignTable:
-		return f.Severity == Error && !f.Listing()
+		return f.Severity == Error && !f.Read && !f.Listing()
 	}
 	return false
 }
@@ -232,7 +232,7 @@ func OfValue(kind string) bool { return slices.Contains(unreadValues, kind) }
 // Loses reports whether something that the finding is about was not read.
 func (f *Finding) Loses() bool {
 	k, _ := FindingKindOf(f.Kind)
-	return f.Severity == Error && !f.Listing() && (OfValue(f.Kind) || k.Group == "files" && !slices.Contains(readFiles, f.Kind))
+	return f.Severity == Error && !f.Read && !f.Listing() && (OfValue(f.Kind) || k.Group == "files" && !slices.Contains(readFiles, f.Kind))
 }
 
 // FindingKindOf returns the description of a kind. It returns false if the kind is unknown.

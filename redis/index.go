@@ -185,8 +185,8 @@ func (x *index) unreadBytes() int64 {
 // lost says what a file lacks whose end was not read, and how sure that is.
 func (x *index) lost() (lost, sure string) {
 	if x.err == nil { // the checksum alone
-		return "no key is missing, but any value may be wrong: the file has one checksum for everything",
-			"all keys were read; a changed byte in a value leaves no trace"
+		return "no part of the file, but any key or value may be wrong: the file has one checksum for everything",
+			"the file was read to its end; a changed byte leaves no trace"
 	}
 	unread := x.unreadBytes()
 	if lost = fmt.Sprintf("everything from offset %s on", record.Number(x.end)); unread > 0 && !rdb.EndsEarly(x.err) {

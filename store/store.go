@@ -138,6 +138,7 @@ type File struct {
 	Keyspace string // of tables and blobs; "" otherwise
 	Level    int    // of tables
 	Size     int64
+	Lacks    int64 // bytes that were cut off, by the MANIFEST
 	Garbage  int64 // unused bytes of blobs
 	Entries  int64 // from the properties of the file, or the MANIFEST for blobs; -1: unknown
 	Deletes  int64 // number of tombstones; -1: unknown

@@ -261,10 +261,10 @@ func (r *Result) cause() string {
 
 // sure describes how sure the loss is.
 func (r *Result) sure() string {
-	if i := slices.IndexFunc(r.Gravest, func(f record.Finding) bool { return f.Sure != "" }); i >= 0 {
+	errors := r.Total(record.Error)
+	if i := slices.IndexFunc(r.Gravest, func(f record.Finding) bool { return f.Sure != "" && (f.Severity == record.Error || errors == 0) }); i >= 0 {
 		return r.Gravest[i].Sure
 	}
-	errors := r.Total(record.Error)
 	switch {
 	case r.partly():
 		text := "at least that much; a key without any row outside the unreadable part leaves no trace"

@@ -27,7 +27,8 @@ const (
 	// file: zeros shrink to a thousandth.
 	maxPage  = 64 << 20
 	maxRatio = 1 << 10
-	// A page of zstd is decompressed without a first pass that counts its bytes if that takes so little memory.
+	// The room of a page is kept for the next one if it is not larger. A page of zstd that needs no more is decompressed
+	// without a first pass that counts its bytes.
 	smallPage = 1 << 20
 	safeRatio = 64
 	maxWindow = 128 << 20
@@ -60,8 +61,8 @@ func (r *Reader) header() (h format.PageHeader, length int64, err error) {
 // load reads the bytes of a page and compares their checksum, if it is not 0.
 func (r *Reader) load(off int64, h *format.PageHeader) ([]byte, error) {
 	b := slices.Grow(r.packed[:0], int(h.CompressedPageSize))[:h.CompressedPageSize]
-	if r.packed = b; h.Type == format.DictionaryPage {
-		r.packed = nil // it is used longer than the next page
+	if r.packed = nil; h.Type != format.DictionaryPage && len(b) <= smallPage { // a dictionary is used longer than the next page
+		r.packed = b
 	}
 	if err := readAt(r.f.r, b, off); err != nil {
 		return nil, err

@@ -256,9 +256,7 @@ func (r *replay) ended(err error) (more bool, _ error) {
 	case err == nil:
 		return true, nil
 	case errors.As(err, &cut) && r.last:
-		r.tell(FindCut, record.Warning, r.place(cut.Off), fmt.Sprintf(
-			"the log ends within a command or a transaction; its last %s do not count, and a server truncates them",
-			record.Count(cut.End-cut.Off, "byte")))
+		r.cutOff(cut.Off, cut.End-cut.Off)
 		return false, nil
 	case errors.As(err, &cut):
 		if !r.salvage {
@@ -294,6 +292,17 @@ func (r *replay) stopped(kind string, off int64, why string) {
 	r.report(record.Finding{Kind: kind, Severity: record.Error, Place: r.place(off), Detail: why + "; kvferry does not read the rest of the log", Unread: rest,
 		Lost: fmt.Sprintf("the log from offset %s of %s on, %s of %s (%s)", record.Number(off), r.file, record.Bytes(rest), record.Bytes(all), record.Percent(rest, all)),
 		Sure: "a log does not say how many commands follow"})
+}
+
+// cutOff reports an incomplete end of the last file.
+func (r *replay) cutOff(off, n int64) {
+	if r.report != nil {
+		r.report(record.Finding{Kind: FindCut, Severity: record.Warning, Place: r.place(off), Detail: fmt.Sprintf(
+			"the log ends within a command or a transaction; its last %s do not count, and a server truncates them", record.Count(n, "byte")),
+			Lost: fmt.Sprintf("the last %s of %s, an incomplete command or transaction that servers drop, and what followed if the file was cut off",
+				record.Count(n, "byte"), r.file),
+			Sure: "everything before was read; a log does not say how many commands follow"})
+	}
 }
 
 func (r *replay) place(off int64) record.Place {

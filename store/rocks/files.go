@@ -37,7 +37,7 @@ func (db *database) Files() []store.File {
 
 // describe returns a table as listed by Files. Unreadable fields stay unknown: reading the rows returns the error.
 func describe(t *lsm.Table) store.File {
-	f := store.File{Path: t.Name, Kind: "table", Keyspace: t.Keyspace, Level: t.Level, Size: t.Size,
+	f := store.File{Path: t.Name, Kind: "table", Keyspace: t.Keyspace, Level: t.Level, Size: t.Size, Lacks: t.Lacks,
 		Entries: -1, Deletes: -1, Smallest: slices.Clone(t.First), Largest: slices.Clone(t.Last),
 		MinSeq: t.MinSeq, MaxSeq: t.MaxSeq}
 	if r, ok := t.Source.(*tableSource); ok {

@@ -207,8 +207,12 @@ func (w *walLoader) torn(severity record.Severity, off int64, detail string) {
 	if w.again {
 		return
 	}
-	w.db.report(record.Finding{Kind: "torn-log", Severity: severity,
-		Place: record.Place{File: w.log.name, Off: off, Level: -1}, Detail: detail})
+	f := record.Finding{Kind: "torn-log", Severity: severity, Place: record.Place{File: w.log.name, Off: off, Level: -1}, Detail: detail}
+	if severity == record.Warning {
+		f.Lost = fmt.Sprintf("the writes from offset %s of %s on, if there were any", record.Number(off), w.log.name)
+		f.Sure = "everything before was read; a log does not say how many writes follow"
+	}
+	w.db.report(f)
 }
 
 // batchError places an error within a write batch in its log.

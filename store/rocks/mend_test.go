@@ -91,6 +91,9 @@ func TestMendedIndex(t *testing.T) {
 				if got := strings.Join(kinds, ", "); n != len(entries) || got != "error damaged-block, warning damaged-block" {
 					t.Fatalf("bit of byte %d of %d to %d: %d rows, findings %+v", at, from, to, n, found)
 				}
+				if f := found[0]; f.Skipped() || f.Loses() || f.Unread != 0 {
+					t.Fatalf("%+v says that rows are lost", f)
+				}
 				wantCorrupt(t, rowsError(dir, store.Options{}), table)
 			}
 		})
@@ -207,4 +210,101 @@ func sumOfRows(t *testing.T, db *database) (out string) {
 		out += fmt.Sprintf("%s: %d %x\n", ks.Name(), len(rows), h.Sum(nil))
 	}
 	return out
+}
+
+// TestMendedWithoutManifest: a salvage without CURRENT reads the tables of the directory, one with a damaged index, too.
+func TestMendedWithoutManifest(t *testing.T) {
+	for name, spec := range map[string]testsst.Spec{
+		"leveldb":   {LevelDB: true, BlockSize: 200},
+		"binary":    {BlockSize: 200},
+		"two-level": {IndexType: testsst.TwoLevelIndex, BlockSize: 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := testsst.NewDB(t)
+			if spec.LevelDB {
+				d = testsst.NewLevelDB(t)
+			}
+			table := d.Table(0, 1, spec, testsst.SomeEntries(200)...)
+			dir := d.Finish()
+			from, to := indexBytes(t, openTest(t, dir, store.Options{}).spaces[0].Tables[0])
+			b, err := os.ReadFile(filepath.Join(dir, table))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[(from+to)/2] ^= 1
+			d.File(table, b)
+			if err := os.Remove(filepath.Join(dir, "CURRENT")); err != nil {
+				t.Fatal(err)
+			}
+			if n := numberOfRows(t, dir, store.Options{Salvage: true}); n != 200 {
+				t.Errorf("%d rows, want 200", n)
+			}
+		})
+	}
+}
+
+// TestCutTableCounts: a table that is cut off has lost all bytes that the MANIFEST lists for it, and the files lack what was cut off.
+func TestCutTableCounts(t *testing.T) {
+	d := testsst.NewDB(t)
+	table := d.Table(0, 1, testsst.Spec{BlockSize: 200}, testsst.SomeEntries(200)...)
+	path := filepath.Join(d.Finish(), table)
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []int64{0, 1000} {
+		if err := os.Truncate(path, left); err != nil {
+			t.Fatal(err)
+		}
+		var lost int64
+		db := openTest(t, filepath.Dir(path), store.Options{Salvage: true, Report: func(f record.Finding) { lost += f.Unread }})
+		testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
+		for _, f := range db.Files() {
+			if f.Kind == "table" && (f.Size != left || f.Size+f.Lacks != st.Size() || lost != st.Size()) {
+				t.Errorf("%d of %d bytes: %d are lost, %+v", left, st.Size(), lost, f)
+			}
+		}
+	}
+}
+
+// TestStrayBesideDamage: a table that the MANIFEST does not list, with the rows of one whose index or block is damaged, does
+// not show that the MANIFEST is behind: the damaged table may have the rows. If the listed table is gone, it does.
+func TestStrayBesideDamage(t *testing.T) {
+	for name, c := range map[string]struct {
+		damage func(t *testing.T, path string)
+		behind bool
+	}{
+		"a block": {damage: func(t *testing.T, path string) {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[100] ^= 1
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"gone": {behind: true, damage: func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := testsst.NewDB(t)
+			table := d.Table(0, 1, testsst.Spec{BlockSize: 200}, testsst.SomeEntries(200)...)
+			dir := d.Finish()
+			b, err := os.ReadFile(filepath.Join(dir, table))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.File("009999.sst", b)
+			c.damage(t, filepath.Join(dir, table))
+			behind := false
+			n := numberOfRows(t, dir, store.Options{Salvage: true, Report: func(f record.Finding) { behind = behind || f.Kind == "manifest-behind" }})
+			if behind != c.behind || (n == 200) != c.behind {
+				t.Errorf("%d rows, the MANIFEST is behind: %t", n, behind)
+			}
+		})
+	}
 }

@@ -283,7 +283,7 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 		return nil, base.BlockError(err)
 	}
 	if file != nil {
-		meta.Size = file.Size
+		meta.Size, meta.Lacks = file.Size, max(m.Size-file.Size, 0)
 	}
 	return lsm.NewBrokenTable(ks.Keyspace, meta, err), nil
 }

@@ -77,6 +77,9 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	}
 	s := &strayTable{db: db, number: n}
 	lost, err := s.lost(ctx, name)
+	if lost == "" && err == nil && s.gone != "" && n >= db.version.NextFile { // engines delete a table after the edit that replaces it
+		lost = fmt.Sprintf("%s, which it names, does not exist", s.gone)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return f, false, context.Cause(ctx)
@@ -112,6 +115,7 @@ type strayTable struct {
 	t      *lsm.Table
 	spaces []*family // that the table may belong to
 	unread string    // an unreadable listed table that may have the same entries
+	gone   string    // such a table whose file does not exist
 	unsure []byte    // a key found nowhere else, which may have been deleted since
 	// at has a cursor for each table in which entries were looked up; lookups ascend.
 	at map[*lsm.Table]*lsm.Cursor
@@ -132,7 +136,9 @@ func (s *strayTable) holds(ks *family, t *lsm.Table, key []byte, seq uint64) boo
 		}
 	}
 	if _, err := t.Load(); err != nil {
-		s.unread = t.Name
+		if s.unread = t.Name; t.Missing() {
+			s.gone = t.Name
+		}
 		return true // reading that table reports the error
 	}
 	c := s.at[t]
@@ -144,6 +150,7 @@ func (s *strayTable) holds(ks *family, t *lsm.Table, key []byte, seq uint64) boo
 			s.at = map[*lsm.Table]*lsm.Cursor{}
 		}
 		c = lsm.NewCursor(ks.Keyspace, []*lsm.Table{t}, nil)
+		c.Strict = true // what a salvage skips may be the entry
 		s.at[t] = c
 	}
 	ok := !c.Done && (c.At(key) || c.Seek(key))

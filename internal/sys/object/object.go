@@ -145,6 +145,9 @@ func startOfS3(address string, o *Options) (*s3, string, error) {
 	if bucket == "" {
 		return nil, "", errNoHost(address)
 	}
+	if strings.ContainsAny(bucket, ":@") {
+		return nil, "", fmt.Errorf("%s: the name of a bucket has no : or @; kvferry reads credentials from the environment and the files of AWS", Shown(address))
+	}
 	if clean(key) != key {
 		return nil, "", fmt.Errorf("%s: kvferry reads keys as paths: it cannot read those with empty or dotted parts", address)
 	}
@@ -181,17 +184,23 @@ func clean(key string) string { return path.Clean("/" + key)[1:] }
 const hidden = "…"
 
 // urlWord matches a URL that is a word of a command line, and what may be before it: a flag and a format.
-var urlWord = regexp.MustCompile(`(?s)^((?:--[a-z0-9-]+=)?(?:[a-z][a-z0-9.]*(?:\+[a-z0-9]+)?:)?https?://)(.*)$`)
+var urlWord = regexp.MustCompile(`(?is)^((?:--[a-z0-9-]+=)?(?:[a-z][a-z0-9.]*(?:\+[a-z0-9]+)?:)?https?://)(.*)$`)
 
-// loginWord matches another URL with a password.
-var loginWord = regexp.MustCompile(`^((?:--[a-z0-9-]+=)?(?:[a-z][a-z0-9.+]*:)?[a-z][a-z0-9+]*://)[^/?#]*:[^/?#]*@`)
+// loginWord matches another URL with a password, which may have / and ?, and secretWord one with a secret in its query.
+var (
+	loginWord  = regexp.MustCompile(`(?is)^((?:--[a-z0-9-]+=)?(?:[a-z][a-z0-9.+]*:)?[a-z][a-z0-9.+-]*://)[^/?#@]*:.*@`)
+	secretWord = regexp.MustCompile(`(?i)([?&;][^=&;?]*(?:sig|token|secret|pass|credential|key|auth)[^=&;?]*=)[^&;]+`)
+)
 
 // Shown returns a location, or any other word of a command line, as it may be printed and written to files: a URL has …
 // in place of the user and of the values of its query, which may be secrets. Mount refuses such a URL and asks for them.
 func Shown(word string) string {
 	m := urlWord.FindStringSubmatch(word)
 	if m == nil {
-		return loginWord.ReplaceAllString(word, "$1"+hidden+"@")
+		if word = loginWord.ReplaceAllString(word, "${1}"+hidden+"@"); strings.Contains(word, "://") {
+			word = secretWord.ReplaceAllString(word, "${1}"+hidden)
+		}
+		return word
 	}
 	user, rest := "", m[2]
 	host := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !strings.ContainsRune("/?#", r) }))]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/sys/object"
 )
 
 // address is a parsed server address.
@@ -45,7 +46,7 @@ const defaultPort = "6379"
 func ParseAddress(location string) (*address, error) {
 	u, err := url.Parse(location)
 	if err != nil {
-		return nil, format.Usagef("%s: not the address of a server", strings.SplitN(location, "@", 2)[0])
+		return nil, format.Usagef("%s: not the address of a server", object.Shown(location))
 	}
 	if _, ok := u.User.Password(); ok {
 		return nil, format.Usagef("the address contains a password, which others can see on a command line: " +
@@ -64,11 +65,11 @@ func ParseAddress(location string) (*address, error) {
 		a.Host = net.JoinHostPort(u.Hostname(), port)
 	}
 	if a.Host == "" || u.Scheme != "unix" && u.Hostname() == "" {
-		return nil, format.Usagef("%s: no server in the address: want redis://host:port", location)
+		return nil, format.Usagef("%s: no server in the address: want redis://host:port", location[strings.LastIndexByte(location, '@')+1:])
 	}
 	if path != "" {
 		if a.DB, err = strconv.Atoi(path); err != nil || a.DB < 0 {
-			return nil, format.Usagef("%s: %q is not the number of a database", location, path)
+			return nil, format.Usagef("%s: %q is not the number of a database", object.Shown(location), path)
 		}
 	}
 	a.Shown = u.Scheme + "://" + a.Host

@@ -41,7 +41,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for location, want := range map[string]string{"redis://:pw@h": "contains a password", "redis://": "no server in the address", "redis://h/x": "is not the number", "redis://h/-1": "is not the number",
-		"unix://": "no server in the address", "redis://h:x": "not the address"} {
+		"unix://": "no server in the address", "redis://h:x": "not the address", "redis://u:pw@[::1": "not the address", "redis://u:pw%zz@h": "not the address", "redis:u:pw@h": "no server in the address"} {
 		if _, err := ParseAddress(location); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw") {
 			t.Errorf("%s: %v, want %s", location, err, want)
 		}

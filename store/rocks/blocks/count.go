@@ -20,6 +20,7 @@ type MendedError struct {
 	Whole   bool  // no block is missing
 	Counted bool  // the table has properties that the rows are compared with
 	Rest    error // what was not read behind the last block
+	Unread  int64 // its bytes
 	Err     error // the damage of the index
 }
 

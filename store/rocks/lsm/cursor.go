@@ -20,10 +20,11 @@ type Run struct {
 // Cursor iterates over the entries of a sorted run below hi and checks their order. After Next or Seek returned true,
 // the fields describe the current entry; views are valid until the next move.
 type Cursor struct {
-	ks       *Keyspace
-	tables   []*Table
-	hi       []byte
-	bytewise bool
+	ks     *Keyspace
+	tables []*Table
+	hi     []byte
+
+	bytewise, Strict bool // Strict: damage ends the walk, in a salvage, too
 
 	// The current entry.
 	buf  []byte // its internal key; the buffer is longer

@@ -98,7 +98,7 @@ func (ks *Keyspace) lost(t *Table, err error) {
 	if !t.skips.First(WholeTable) {
 		return
 	}
-	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Unread: t.Size,
+	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Unread: t.Size + t.Lacks,
 		Place: record.Place{File: t.Name, Off: record.NoOffset, Level: t.Level}}
 	var missing *store.MissingError
 	var c *record.CorruptError
@@ -148,7 +148,7 @@ func Reason(err error) string {
 }
 
 // salvages reports whether the cursor reads past damage. It does not for a spool, our own file.
-func (c *Cursor) salvages() bool { return c.ks.Env.Salvage && c.T.origins == nil }
+func (c *Cursor) salvages() bool { return c.ks.Env.Salvage && !c.Strict && c.T.origins == nil }
 
 // passes reports whether the walk continues after an unreadable part of the current table.
 func (c *Cursor) passes(h blocks.Handle, sep []byte, err error) bool {
@@ -187,7 +187,7 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 		ks.mended(t, h, m, err)
 		return
 	case errors.Is(err, blocks.ErrRestart), errors.Is(err, blocks.ErrSeparator):
-		ks.Damaged(t.Place(h.Off), Reason(err)+"; its rows are read one after the other, but the engine's lookups miss some of them")
+		ks.Damaged(t.Place(h.Off), 0, true, Reason(err)+"; its rows are read one after the other, but the engine's lookups miss some of them")
 		return
 	}
 	g := t.gap(sep)
@@ -201,7 +201,7 @@ func (ks *Keyspace) mended(t *Table, h blocks.Handle, m *blocks.MendedError, err
 		g := t.gap(nil)
 		what += fmt.Sprintf("; %v: rows are missing: keys %s%s", m.Rest, &g, ks.comeBack(t, &g))
 	}
-	ks.Damaged(t.Place(h.Off), what)
+	ks.Damaged(t.Place(h.Off), m.Unread, m.Rest == nil, what)
 	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.name, Place: t.Place(h.Off),
 		Detail: "without the index it is not proved " + m.Unproved()})
 }

@@ -42,7 +42,7 @@ type Meta struct {
 	Name, Path        string // relative to the store; full path
 	Level             int    // -1: logs
 	Number            uint64
-	Size              int64
+	Size, Lacks       int64 // of the file; what the MANIFEST lists beyond its end
 	Smallest, Largest []byte
 	MinSeq, MaxSeq    uint64
 }

@@ -22,9 +22,9 @@ func (ks *Keyspace) ScanTables(f func(*store.Entry) error) error {
 	return nil
 }
 
-// Damaged reports damage that was skipped.
-func (ks *Keyspace) Damaged(p record.Place, what string) {
-	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
+// Damaged reports damage that was skipped. read means that the rows were read nevertheless.
+func (ks *Keyspace) Damaged(p record.Place, unread int64, read bool, what string) {
+	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what, Unread: unread, Read: read})
 }
 
 // callbackError marks an error of the caller's function, which ends even a salvage.
@@ -80,7 +80,7 @@ func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 		if isForeign(err) {
 			ks.lost(t, err)
 		} else if t.skips.First(info.Index.Off) {
-			ks.Damaged(t.Place(info.Index.Off), err.Error())
+			ks.Damaged(t.Place(info.Index.Off), 0, false, err.Error())
 		}
 	}
 	return nil
@@ -152,7 +152,7 @@ func (s *tableScan) outsideValue(e *store.Entry, tr uint64) error {
 		e.Value = v
 		return nil
 	case base.IsDamage(err):
-		s.ks.Damaged(e.Place, Reason(err)+"; the row is missing")
+		s.ks.Damaged(e.Place, 0, false, Reason(err)+"; the row is missing")
 	case err != ErrLostValue:
 		return &callbackError{err}
 	}

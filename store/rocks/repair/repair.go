@@ -202,7 +202,7 @@ func (b *rebuilder) look(name string) error {
 	if ext == blobExt {
 		return b.blob(number, file)
 	}
-	t := &foundTable{number: number, file: file, was: was, opts: &sst.Options{Unlisted: true, Comparer: &store.Bytewise}}
+	t := &foundTable{number: number, file: file, was: was, opts: &sst.Options{Unlisted: true, Salvage: true, Comparer: &store.Bytewise}}
 	t.source = b.Reader(file, t.opts, b.levelDB)
 	if t.info, t.err = t.source.Open(); disk.IsAccess(t.err) {
 		return t.err

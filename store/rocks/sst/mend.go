@@ -293,6 +293,7 @@ func (m *mender) index(cause error) *mended {
 	out.whole = out.whole && end >= m.end
 	e := &blocks.MendedError{Blocks: len(m.found), Whole: out.whole, Counted: m.r.info.Entries >= 0}
 	if end < m.end {
+		e.Unread = int64(m.end - end)
 		e.Rest = fmt.Errorf("%w, %s bytes from %d on", errRest, record.Number(m.end-end), end)
 	}
 	out.at = m.r.info.Index
