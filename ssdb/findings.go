@@ -11,4 +11,6 @@ const (
 	FindListBounds = "list-bounds"
 	// FindLeftBehind: the meta database has state of a cluster or a master, which records cannot hold.
 	FindLeftBehind = "left-behind"
+	// FindLargeValue: ssdb-dump and replicas cannot read a value. In a conversion it is a note of the same name.
+	FindLargeValue = "large-value"
 )

@@ -361,6 +361,11 @@ func TestHotPaths(t *testing.T) {
 		for i := range elems {
 			elems[i] = record.Element{Name: fmt.Appendf(nil, "m%03d", i), Value: []byte("v"), Score: float64(i)}
 		}
+		for i := range elems {
+			if typ == record.ZSet {
+				elems[i].Value = nil
+			}
+		}
 		if typ == record.String {
 			elems = elems[:1]
 		}

@@ -56,7 +56,7 @@ func stringLayout() *versioned.Layout {
 			Plain: func(value []byte) ([]byte, int64, bool) { return value, 0, len(value) < maxPacket },
 			Remark: func(m *versioned.Meta) (kind, detail string) {
 				if len(m.Value) >= maxPacket {
-					return LossLargeValue, largeDetail
+					return FindLargeValue, largeDetail
 				}
 				return "", ""
 			},
@@ -175,7 +175,7 @@ func sizeText(n int64) string {
 // large reports a value that SSDB's own tools cannot read.
 func large(r *versioned.Reader, e *record.Element, i int) {
 	if len(e.Value) >= maxPacket {
-		r.RemarkAt(i, LossLargeValue, record.Note, largeDetail)
+		r.RemarkAt(i, FindLargeValue, record.Note, largeDetail)
 	}
 }
 
