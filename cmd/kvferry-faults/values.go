@@ -224,6 +224,8 @@ var stricter = []reason{
 	{" name: ", "servers pass over bytes behind a value"}, // starting like KeyDB's
 	{"does not begin a length", "servers take any byte for the begin of a length"},
 	{" ms after ", "servers let the sum of two times run over"},
+	{"unread-metadata", "records have no place for what streams remember of producers"},
+	{"group-ahead", "only Redis 8.10 and later refuse the file"},
 	{"score-nan", "servers do not look for NaN in what is packed"},
 	{"gives a wrong length for the one before", "servers pass over a bit of an entry's length in listpacks"},
 	{"node: an entry has an unknown encoding", "servers end nodes and zipmaps at the first FF"},

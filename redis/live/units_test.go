@@ -51,7 +51,7 @@ func TestLosses(t *testing.T) {
 			}
 		}
 		group := []record.Element{{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: 7})}}
-		tg.ElementLosses(&record.Header{Type: record.Stream}, group, func(l record.Loss) { kinds = append(kinds, l.Kind) })
+		tg.ElementLosses(&record.Header{Type: record.Stream, Added: 7}, group, func(l record.Loss) { kinds = append(kinds, l.Kind) })
 		batch := []record.Element{{Name: []byte("f"), ExpireMS: 5}}
 		tg.ElementLosses(&record.Header{Type: record.Hash}, batch, func(l record.Loss) {
 			if kinds = append(kinds, l.Kind); !strings.HasPrefix(l.Detail, `field "f": `) {
