@@ -120,10 +120,10 @@ func TestPairs(t *testing.T) {
 		{"rdb", "redis", "stream stream-groups field-expiry member-expiry module group-progress"},
 		{"kvrocks", "redis", "stream field-expiry module group-progress"},
 		{"kvrocks", "rdb", "field-expiry module group-progress"},
-		{"kvrocks", "kvrocks", "field-expiry module stream-id"},
-		{"kvrocks", "kvrocks2.17", "stream-id"},
-		{"kvrocks", "kvrocks2.9", "stream-groups field-expiry module stream-id"},
-		{"kvrocks", "kvrocks2.3", "stream-groups field-expiry module too-many-elements expiry-ms expiry-2106 stream-id"},
+		{"kvrocks", "kvrocks", "field-expiry module cluster-mode stream-id"},
+		{"kvrocks", "kvrocks2.17", "cluster-mode stream-id"},
+		{"kvrocks", "kvrocks2.9", "stream-groups field-expiry module cluster-mode stream-id"},
+		{"kvrocks", "kvrocks2.3", "stream-groups field-expiry module too-many-elements expiry-ms cluster-mode expiry-2106 stream-id"},
 		{"nemo", "kvrocks2.3", "same-name"},
 	} {
 		from, to := formatOf(t, c.from).Limits(), serverFormat(t, c.to).Limits()

@@ -181,8 +181,8 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 		if cmd.Name() == "patch" { // it applies operations and does not convert
 			own = append(own, "dry-run", "resume")
 		}
-		if cmd.Name() == "serve" { // to replicas, of a cluster
-			own = append(own, "allow-loss", "rate", "rdb-version", "slots")
+		if cmd.Name() == "serve" { // to replicas, of a cluster, while it runs
+			own = append(own, "allow-loss", "rate", "rdb-version", "slots", "salvage")
 		}
 		if cmd.Name() == "convert" || cmd.Name() == "dump" { // whose parts share a directory
 			own = append(own, "part", "finish")

@@ -23,6 +23,7 @@ import (
 	"kvferry/redis"
 	"kvferry/redis/aof"
 	"kvferry/redis/live"
+	"kvferry/ssdb"
 	"kvferry/store"
 )
 
@@ -189,6 +190,8 @@ var notPlanted = map[string]string{
 	record.FindLedger:           "a fault of the program; inspect tests it with a source that miscounts",
 	record.FindUnreadRows:       "a fault of the machine; inspect tests it with a source that fails",
 	floyd.FindSlots:             "TestVerifyOtherSlots",
+	record.FindNoFile:           "TestInfoIsAFile",
+	ssdb.FindLargeValue:         "values of 128 MiB; TestLargeValues of ssdb",
 	record.LossScorePrecision:   "TestDamage of ssdb",
 	keydbflash.FindSwapped:      "TestDatabases of keydbflash",
 	keydbflash.FindUnclean:      "TestForged of keydbflash",

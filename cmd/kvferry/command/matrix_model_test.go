@@ -245,7 +245,7 @@ func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 			p.losses[record.LossMemberExpiry] += n
 		}
 	}
-	if m.rounded > 0 {
+	if m.rounded > 0 && !p.own() {
 		p.losses[record.LossScorePrecision] = m.rounded
 	}
 	names := m.names(&p.limits)
@@ -325,6 +325,10 @@ func (p *prediction) rename(r *modelRecord) []byte {
 	return []byte(name)
 }
 
+// own reports whether SSDB is copied to SSDB: strings keep any key and hashes any field that servers made, and scores are
+// exact.
+func (p *prediction) own() bool { return p.source == "ssdb" && p.target == "ssdb" }
+
 // record predicts one record and reports whether the target gets any of it.
 func (p *prediction) record(r modelRecord) bool {
 	l := &p.limits
@@ -347,7 +351,7 @@ func (p *prediction) record(r modelRecord) bool {
 	if drop("inner-nul", l.NoInnerNUL && bytes.IndexByte(r.Key, 0) >= 0 && r.Key[len(r.Key)-1] != 0); dropped {
 		return false
 	}
-	any := r.Type == record.String && !l.EveryKey
+	any := r.Type == record.String && (!l.EveryKey || p.own() && r.ExpireMS == 0)
 	empty := l.EmptyKey && (!l.EveryKey || r.Type == record.List)
 	drop("empty-key", !any && !empty && len(r.Key) == 0)
 	drop("key-too-long", !any && l.MaxKey > 0 && len(r.Key) > l.MaxKey)
@@ -442,7 +446,7 @@ func (p *prediction) elements(r *modelRecord) (out []record.Element) {
 			}
 			lo, hi = min(lo, v), max(hi, v)
 		}
-		if kind == "" {
+		if kind == "" && !(p.own() && r.Type == record.Hash) {
 			kind = p.name(&e)
 		}
 		if kind != "" {

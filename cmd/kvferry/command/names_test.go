@@ -51,7 +51,11 @@ func TestRenamedDatabases(t *testing.T) {
 					"differs from " + file + ", both with --type string,hash,list,set,zset, --now "}
 			}
 			r := kvferry(t, append(args, more...)...)
-			if r.code != code {
+			want := code
+			if args[0] == "fingerprint" && code == cli.ExitOK && more == nil { // a file has no numbers
+				want = cli.ExitFindings
+			}
+			if r.code != want {
 				t.Errorf("%s: %q: exit %d\n%.600s%s", what, args[0], r.code, r.stdout, r.stderr)
 			}
 			for _, l := range lines {
@@ -61,7 +65,7 @@ func TestRenamedDatabases(t *testing.T) {
 			}
 		}
 	}
-	compare("without a map", cli.ExitFindings, nil)
+	compare("without a map", cli.ExitOK, nil) // names without numbers have those of a conversion
 	compare("with one", cli.ExitOK, nil, names...)
 	compare("of a name twice", cli.ExitUsage, nil, "--map-db", "bar=2", "--map-db", "foo=2")
 	compare("of no name", cli.ExitUsage, nil, append(names, "--map-db", "baz=0")...)
