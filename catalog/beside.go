@@ -151,5 +151,9 @@ func count(ctx context.Context, f format.Format, path string, o *format.OpenOpti
 	if err := src.Close(); err != nil || !ok {
 		return fmt.Sprintf("records that kvferry cannot count (%v)", errors.Join(err))
 	}
-	return record.Count(counted.Items(), "record")
+	n := counted.Items()
+	if half, ok := format.As[interface{ Half() int64 }](src); ok {
+		n -= half.Half()
+	}
+	return record.Count(n, "record")
 }

@@ -153,6 +153,9 @@ func openOf(t *testing.T, path string, keep bool) (n [2]int64) {
 	if !slices.Equal(kinds, []string{"note half-imported"}) {
 		t.Errorf("%s: %q", path, kinds)
 	}
+	if half := src.(*source).Half(); (half == 0) != keep {
+		t.Errorf("%s: %d keys are no records", path, half)
+	}
 	for _, span := range []format.Span{{}} {
 		var ledger record.Ledger
 		r := formattest.RecordsOf(t, src, "0", record.AllTypes, span, &format.Env{Now: time.UnixMilli(1796000000000), TempDir: t.TempDir(), Ledger: &ledger, Report: report})

@@ -114,6 +114,14 @@ func (s *source) check(o *format.OpenOptions) error {
 	return s.checkTail(o)
 }
 
+// Half returns the number of items that are no records, because their slots were being imported.
+func (s *source) Half() int64 {
+	if s.keepHalf {
+		return 0
+	}
+	return s.half
+}
+
 // checkOwn returns an error for a file that is not a target of the format: its version tells readers how to read it and
 // whether it has a checksum, so a file with a damaged one may look intact.
 func (s *source) checkOwn() error {

@@ -61,7 +61,8 @@ type replay struct {
 	salvage bool // continue after commands that cannot be applied
 	report  func(record.Finding)
 
-	keepHalf bool // keys of slots whose import has not ended are records
+	keepHalf bool  // keys of slots whose import has not ended are records
+	half     int64 // the number of such keys if they are not
 	tempDir  string
 	copied   store.Copied  // may be nil
 	sources  *disk.Sources // opens the files; may be nil
@@ -123,7 +124,11 @@ func (r *replay) importHalf() {
 	for _, some := range r.server.Imports {
 		slots = append(slots, some...)
 	}
-	if n := r.server.DB.ImportHalf(slots.Have, r.keepHalf); n > 0 {
+	n := r.server.DB.ImportHalf(slots.Have, r.keepHalf)
+	if !r.keepHalf {
+		r.half = n
+	}
+	if n > 0 {
 		r.tell(redis.FindHalfImported, record.Note, r.place(record.NoOffset), redis.HalfDetail(n, r.keepHalf))
 	}
 }

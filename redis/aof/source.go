@@ -28,7 +28,11 @@ type source struct {
 	state     *state.State
 	libraries [][]byte // source code of the function libraries
 	header    rdb.Header
+	half      int64
 }
+
+// Half returns the number of items that are no records, because their slots were being imported.
+func (s *source) Half() int64 { return s.half }
 
 // Open replays a log into a state on disk, which Close removes. If the log is just an RDB file without commands, Open
 // reads that file directly.
@@ -71,7 +75,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	return &source{f, log, st, srv.Functions(), r.header}, nil
+	return &source{f, log, st, srv.Functions(), r.header, r.half}, nil
 }
 
 // openOwn opens a target, which consists of the manifest and a base as they are written.
