@@ -270,7 +270,8 @@ func (b *Beside) LogEmpty() bool {
 // DumpEmpty reports whether the dump has no key.
 func (b *Beside) DumpEmpty() bool { return isEmpty(b.Dump) }
 
-// isEmpty reports whether an RDB file or a file of commands is without keys and without commands. A damaged one is not empty.
+// isEmpty reports whether an RDB file or a file of commands is without keys and without commands. An incomplete last command
+// or transaction does not count. A damaged file is not empty.
 func isEmpty(path string) (empty bool) {
 	head, err := readHead(path)
 	if err != nil {
@@ -284,12 +285,21 @@ func isEmpty(path string) (empty bool) {
 			}
 		}
 		c := NewCommands(io.NewSectionReader(f, from, size-from), path, from, size)
-		args, err := c.Next()
-		for err == nil && bytes.EqualFold(args[0], []byte("SELECT")) {
-			args, err = c.Next()
+		var cut *CutError
+		multi := false // servers drop a transaction that does not end
+		for {
+			args, err := c.Next()
+			if err != nil {
+				empty = errors.Is(err, io.EOF) || errors.As(err, &cut)
+				return nil
+			}
+			switch name := string(bytes.ToUpper(args[0][:min(len(args[0]), 16)])); {
+			case name == "MULTI":
+				multi = true
+			case name != "SELECT" && (!multi || name == "EXEC"):
+				return nil
+			}
 		}
-		empty = errors.Is(err, io.EOF)
-		return nil
 	})
 	return empty && err == nil
 }

@@ -77,16 +77,20 @@ func TestLogOlder(t *testing.T) {
 // TestEmpty: an empty log has neither keys nor commands.
 func TestEmpty(t *testing.T) {
 	for text, want := range map[string]bool{
-		"":                                true,
-		"#TS:1000\r\n":                    true,
-		commandsOf("SELECT 3"):            true,
-		commandsOf("SELECT 3\nDEL k"):     false,
-		"*1\r\n$3\r\nSE":                  false,
-		dumpOf(1):                         true,
-		dumpOf(1, "k"):                    false,
-		dumpOf(1) + commandsOf("SET k v"): false,
-		dumpOf(1) + "#TS:1000\r\n":        true,
-		dumpOf(1)[:12]:                    false,
+		"":                            true,
+		"#TS:1000\r\n":                true,
+		commandsOf("SELECT 3"):        true,
+		commandsOf("SELECT 3\nDEL k"): false,
+		"*1\r\n$3\r\nSE":              true, // servers truncate it
+		commandsOf("MULTI\nSET k v"):  true,
+		commandsOf("MULTI\nSET k v") + "*1\r\n$4\r\nEX": true,
+		commandsOf("MULTI\nSET k v\nEXEC"):              false,
+		"x":                                             false,
+		dumpOf(1):                                       true,
+		dumpOf(1, "k"):                                  false,
+		dumpOf(1) + commandsOf("SET k v"):               false,
+		dumpOf(1) + "#TS:1000\r\n":                      true,
+		dumpOf(1)[:12]:                                  false,
 	} {
 		path := filepath.Join(tree(t, map[string]string{"f": text}), "f")
 		if got := isEmpty(path); got != want {
