@@ -168,7 +168,7 @@ func (w *walLoader) batch(r *logfile.Reader, rec []byte, off int64) error {
 		err = b.Decode(w.add)
 	}
 	if err != nil {
-		if err = w.passes(off, w.batchError(err), "the entries of this write batch from there on are missing"); err != nil {
+		if err = w.passes(off, 0, w.batchError(err), "the entries of this write batch from there on are missing"); err != nil {
 			return err
 		}
 	}

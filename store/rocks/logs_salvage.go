@@ -19,14 +19,19 @@ func (w *walLoader) recordError(r *logfile.Reader, off int64, err error, last bo
 	if err == logfile.ErrTorn && last {
 		err = errNotCut
 	}
-	if err := w.passes(off, base.Corrupt(w.log.file.Path, off, "log record", err), "everything behind it in this log is missing"); err != nil {
+	over, next := !resync(r, err), r.At()
+	if over {
+		next = w.log.file.Size
+	}
+	if err := w.passes(off, next-off, base.Corrupt(w.log.file.Path, off, "log record", err), "everything behind it in this log is missing"); err != nil {
 		return true, err
 	}
-	return !resync(r, err), nil
+	return over, nil
 }
 
-// passes returns an error of a log, or nil if a salvage reads past it. unread describes the loss for an unknown form.
-func (w *walLoader) passes(off int64, err error, unread string) error {
+// passes returns an error of a log, or nil if a salvage reads past it, and past n bytes if that is known. unread describes
+// the loss for an unknown form.
+func (w *walLoader) passes(off, n int64, err error, unread string) error {
 	if !w.db.opts.Salvage || !base.IsDamage(err) {
 		return err
 	}
@@ -44,7 +49,7 @@ func (w *walLoader) passes(off int64, err error, unread string) error {
 		from = unread
 	}
 	w.db.report(record.Finding{Kind: lsm.Newer(record.FindDamagedFile, err), Severity: record.Error,
-		Place:  record.Place{File: w.log.name, Off: off, Level: -1},
+		Place: record.Place{File: w.log.name, Off: off, Level: -1}, Unread: min(n, w.log.file.Size-off),
 		Detail: fmt.Sprintf("%s; %s: what they deleted or changed stands as it was", lsm.Reason(err), from)})
 	return nil
 }

@@ -209,6 +209,27 @@ func TestLogDamage(t *testing.T) {
 	}
 }
 
+// TestLogUnread: what a salvage cannot read of a log is known to the byte: a record, or the rest of a block.
+func TestLogUnread(t *testing.T) {
+	small := testsst.Batch(2, testsst.Op(base.KindPut, "small", "1"))
+	whole := testsst.Log(7, false, small, testsst.Batch(3, testsst.Op(base.KindPut, "last", "1")))
+	lastAt := len(testsst.Log(7, false, small))
+	for at, want := range map[int]int{20: lastAt, 4: len(whole), lastAt + 20: len(whole) - lastAt} {
+		log := slices.Clone(whole)
+		log[at] ^= 0x40
+		d := testsst.NewDB(t)
+		d.File("000007.log", log)
+		_, found := openFindings(t, d.Finish(), store.Options{Salvage: true})
+		unread := int64(0)
+		for _, f := range *found {
+			unread += f.Unread
+		}
+		if unread != int64(want) {
+			t.Errorf("byte %d of %d: %d bytes were not read, want %d", at, len(whole), unread, want)
+		}
+	}
+}
+
 // checkSalvagedLog: a salvage reads the remaining keys of a damaged log in every way, and reports each place once.
 func checkSalvagedLog(t *testing.T, dir, want string) {
 	t.Helper()

@@ -286,15 +286,15 @@ func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
 	for l.n-l.pos < least {
 		if l.ended || (l.n > 0 && l.n < BlockSize) {
 			if l.n > l.pos && !l.ended {
-				return 0, nil, l.at(), l.torn()
+				return 0, nil, l.At(), l.torn()
 			}
-			return 0, nil, l.at(), io.EOF
+			return 0, nil, l.At(), io.EOF
 		}
 		if err := l.fill(); err != nil {
-			return 0, nil, l.at(), err
+			return 0, nil, l.At(), err
 		}
 	}
-	off, l.judged, l.beyond = l.at(), l.blockOff, 0
+	off, l.judged, l.beyond = l.At(), l.blockOff, 0
 	b := l.block[l.pos:l.n]
 	size := int(binary.LittleEndian.Uint16(b[4:]))
 	typ = b[6]
@@ -327,8 +327,8 @@ func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
 	return typ, b[head : head+size], off, nil
 }
 
-// at is the offset of the next fragment in the file.
-func (l *Reader) at() int64 { return l.blockOff + int64(l.pos) }
+// At is the offset of the next fragment in the file.
+func (l *Reader) At() int64 { return l.blockOff + int64(l.pos) }
 
 // fill reads the next block.
 func (l *Reader) fill() error {
@@ -345,7 +345,7 @@ func (l *Reader) fill() error {
 // zeros ends the log if only preallocated space is left.
 func (l *Reader) zeros() error {
 	for {
-		if l.number == 0 && l.at()-l.ZeroAt > maxManifestZeros {
+		if l.number == 0 && l.At()-l.ZeroAt > maxManifestZeros {
 			return fmt.Errorf("more than %d bytes of zeros", int64(maxManifestZeros))
 		}
 		for _, c := range l.block[l.pos:l.n] {
