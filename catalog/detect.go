@@ -106,8 +106,8 @@ func (c *Catalog) detect(ev *format.Evidence, verbose io.Writer) (format.Format,
 	case 1:
 		return best[0].format, nil
 	}
-	return nil, fmt.Errorf("%s: could be %s or %s: name the format, %s:%s", ev.Dir,
-		best[0].format.Name(), best[1].format.Name(), best[0].format.Name(), ev.Dir)
+	return nil, fmt.Errorf("%s: could be %s or %s: name the format, %s", ev.Dir,
+		best[0].format.Name(), best[1].format.Name(), locationIn(best[0].format, ev.Dir))
 }
 
 // isServers returns an error if the location names a server, but the dataset is in another server's format. If the
@@ -161,7 +161,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	}
 	for _, f := range c.Formats {
 		if slices.ContainsFunc(f.Limits().Stores, func(s format.StoreSupport) bool { return s.Read && s.Store == stores[0].Kind }) {
-			names = append(names, f.Name()+":"+ev.Dir)
+			names = append(names, locationIn(f, ev.Dir))
 		}
 	}
 	text := fmt.Sprintf("%s: cannot detect the format: found %s", ev.Dir, what)
@@ -299,7 +299,7 @@ func (c *Catalog) fileIn(dir string) (location string) {
 		if location != "" {
 			return ""
 		}
-		location = f.Name() + ":" + path
+		location = locationIn(f, path)
 	}
 	return location
 }

@@ -187,7 +187,7 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		}
 		if ev, err := c.gather(path); err == nil {
 			if found, err := c.detect(ev, io.Discard); err == nil {
-				return fmt.Errorf("%s: is a directory of %s: name it %s:%s", path, found.Limits().Detail, found.Name(), path)
+				return fmt.Errorf("%s: is a directory of %s: name it %s", path, found.Limits().Detail, locationIn(found, path))
 			}
 		}
 	case inTables && st.Mode().IsRegular():

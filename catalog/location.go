@@ -11,6 +11,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/suggest"
 	"kvferry/redis/live"
 )
@@ -151,6 +152,11 @@ func (f *Found) Like(shape format.Shape, written format.Layout, suffix string) (
 	return flags, location + ":" + f.pathWith(suffix)
 }
 
+// locationIn returns the location of a source in a format, for messages that advise to name it.
+func locationIn(f format.Format, path string) string {
+	return escape.Shell([]string{format.LocationName(f) + ":" + object.Shown(disk.Address(path))})
+}
+
 // flagUnless adds a flag unless its value is the default.
 func flagUnless(flags []string, name string, value, usual int) []string {
 	if value == usual {
@@ -159,10 +165,15 @@ func flagUnless(flags []string, name string, value, usual int) []string {
 	return append(flags, "--"+name, strconv.Itoa(value))
 }
 
+// OnDisk reports whether the dataset is on a disk of this machine.
+func (f *Found) OnDisk() bool {
+	return !disk.IsMounted(f.Location.Path) && !object.IsAddress(disk.Address(f.Location.Path))
+}
+
 // pathWith returns the path of a dataset with a suffix: beside it, or in the working directory if it is not on disk.
 func (f *Found) pathWith(suffix string) string {
 	path := f.Location.Path
-	if disk.IsMounted(path) { // no target
+	if !f.OnDisk() { // no target
 		path, _, _ = strings.Cut(disk.Address(path), "?")
 		return "./" + filepath.Base(path) + suffix
 	}

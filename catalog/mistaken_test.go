@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kvferry/catalog"
+	"kvferry/format"
 )
 
 // TestMistaken checks that what looks like another kind of location is refused as a source and as a target, with what to
@@ -66,6 +67,22 @@ func TestMistakenSecrets(t *testing.T) {
 		"Rdb:https://u:secret@h/x?X-Amz-Signature=secret"} {
 		if _, err := c.Target(given); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", given, err)
+		}
+	}
+}
+
+// TestPrintedWeb checks that the printed target of a dataset on a web server or in an object store is on the disk, also
+// when its files are no longer open.
+func TestPrintedWeb(t *testing.T) {
+	c := catalog.Default()
+	f, err := c.Format("rdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{"http://h:1/d/x.rdb", "https://h/x.rdb?sig=1", "s3://b/d/x.rdb", "http:/h/x.rdb"} {
+		found := &catalog.Found{Format: f, Location: catalog.Location{Path: address}, Driver: new(catalog.Driver)}
+		if _, target := found.Like(format.Shape{}, format.LayoutAuto, ".rest"); target != "rdb:./x.rdb.rest" {
+			t.Errorf("%s: %s", address, target)
 		}
 	}
 }

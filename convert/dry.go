@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
@@ -84,7 +85,7 @@ type dryRun struct {
 
 // phases returns the phases of a dry run.
 func (d *dryRun) phases(o *Options) []phase {
-	out := slices.Concat([]phase{{name: "watched", run: d.watch}}, planning, []phase{{name: "begun", run: d.begin}})
+	out := slices.Concat([]phase{{name: "watched", run: d.watch}}, planning, []phase{{name: "begun", run: d.begin}, {name: "back", run: d.wayBack}})
 	if !o.Estimate {
 		out = append(out, counting...)
 	}
@@ -153,6 +154,19 @@ func (a *attempt) unseen(rep *Report) (out []string) {
 		}
 	}
 	return out
+}
+
+// wayBack makes a plan ask what the way back to the source's format would lose.
+func (d *dryRun) wayBack(a *attempt, ctx context.Context) error {
+	if !a.o.Plan {
+		return nil
+	}
+	back, err := transfer.NewBack(ctx, a.src, a.id.Plan.DBs, a.id.Plan.TargetDBs, a.o.Target.Format.Limits(), filepath.Join(a.work.Path, "back"),
+		format.CreateOptions{Create: discard, TempDir: a.work.Spools(), Now: a.o.Now})
+	if err == nil {
+		a.rules.Back = back
+	}
+	return err
 }
 
 // estimate predicts the cost of the conversion. It returns nil for a server, because a sample would have to be

@@ -129,6 +129,7 @@ func (a *attempt) report(t *result.Totals) *Report {
 		Rows:    &t.Ledger,
 		Losses:  t.Losses.List(),
 		Shape:   a.shape(),
+		Back:    a.rules.Back,
 		Cluster: a.cluster() && !a.losesSlots(),
 	}
 	rep.Findings = t.Findings.List()

@@ -12,6 +12,7 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
+	"kvferry/convert/transfer"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
@@ -60,6 +61,8 @@ type Report struct {
 	// Shape describes the source. Cluster is the mode of the target.
 	Shape   format.Shape `json:"-"`
 	Cluster bool         `json:"-"`
+	// Back is what a plan knows of the way back to the source's format; nil if there is none.
+	Back *transfer.Back `json:"-"`
 	// Earlier is the new path of the report of an earlier conversion to the same path; "" if none was found.
 	Earlier string `json:"-"`
 }

@@ -72,6 +72,9 @@ func (a *attempt) abort() {
 	if a.target != nil {
 		a.target.Abort()
 	}
+	if a.rules != nil && a.rules.Back != nil {
+		a.rules.Back.Target.Abort()
+	}
 }
 
 // unordered returns the error of tables out of order, which another attempt sorts; nil if err is another one.

@@ -30,14 +30,14 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 	zsets.ScoreBits, zsets.ShowBits = scoreBits, func(bits uint64) string { return fmt.Sprint(codec.DoubleOf(bits)) }
 	zsets.AppendBits = binary.BigEndian.AppendUint64
 	streams, others := of(record.Stream, named), of(record.Other, named)
-	streams.Data, streams.Elements = codec.FamilyStream, newStreamReader
+	streams.Data, streams.Elements = codec.FamilyStream, s.newStreamReader
 	others.Elements = newModuleReader
 	hashes := of(record.Hash, field)
 	hashes.Wrong, hashes.Count = wrongField, countFields
 	hashes.DecodeMeta = func(m *versioned.Meta, value []byte) error {
 		err := decodeHash(m, value)
-		if len(m.Value) > 0 && !s.newest.Load() {
-			s.newest.Store(true)
+		if len(m.Value) > 0 {
+			s.saw(seenNewest)
 		}
 		return err
 	}
@@ -78,10 +78,8 @@ func (s *source) typeOf(value []byte) (record.Type, error) {
 	if len(value) == 0 {
 		return 0, record.Short(0, "flags", 1, 0)
 	}
+	s.sawMeta(value[0])
 	kind := codec.KindOf(value[0])
-	if kind == codec.KindCuckoo {
-		s.newest.Store(true)
-	}
 	if kind == codec.KindBitmap {
 		if m, err := codec.DecodeMeta(value); err == nil && m.Size > uint64(s.maxBitmap) {
 			return record.Other, nil

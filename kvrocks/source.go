@@ -31,7 +31,7 @@ type source struct {
 	rest     []store.Keyspace          // column families without records
 	// slotted is true if keys have the slot of a cluster after the namespace.
 	slotted   bool
-	newest    atomic.Bool // records were read that only serverNew has
+	seen      atomic.Uint32 // forms of the rows that were read
 	maxBitmap int64
 	metas     codec.LastValue // last metadata row looked up by Describe
 }
@@ -169,12 +169,52 @@ func (s *source) Shape() format.Shape {
 		n, ok := strings.CutPrefix(db, "db")
 		return ok && n != "0" && format.IsNumber(n)
 	}
-	if s.newest.Load() {
+	switch seen := s.seen.Load(); {
+	case seen&seenNewest != 0:
 		shape.Server = serverNew
-	} else if slices.ContainsFunc(s.Databases(), numbered) {
+	case slices.ContainsFunc(s.Databases(), numbered):
 		shape.Server = serverDBs
+	case seen&seenSince10 != 0:
+	case seen&seenSince4 == 0 && seen&seenOld != 0:
+		shape.Server = serverOld
+	case seen&seenBefore10 != 0, seen&seenWide == 0 && seen&seenOld != 0:
+		shape.Server = serverMid
 	}
 	return shape
+}
+
+// Forms of rows, by the servers that write them.
+const (
+	seenOld      = 1 << iota // metadata in the old form, which all servers read
+	seenWide                 // metadata in the new form
+	seenSince4               // what serverOld does not have: the new form, and kinds and streams of later servers
+	seenBefore10             // consumer groups that only serverMid has
+	seenSince10              // kinds and consumer groups that serverMid does not have
+	seenNewest               // what only serverNew has
+)
+
+// saw notes forms of rows.
+func (s *source) saw(forms uint32) {
+	if s.seen.Load()&forms != forms {
+		s.seen.Or(forms)
+	}
+}
+
+// sawMeta notes the forms that the flags of a metadata row tell.
+func (s *source) sawMeta(flags byte) {
+	forms := uint32(seenOld)
+	if codec.IsWide(flags) {
+		forms = seenWide | seenSince4
+	}
+	switch kind := codec.KindOf(flags); {
+	case kind == codec.KindCuckoo:
+		forms |= seenNewest
+	case !(kvrocksFormat{serverMid}).has(kind):
+		forms |= seenSince10
+	case !(kvrocksFormat{serverOld}).has(kind):
+		forms |= seenSince4
+	}
+	s.saw(forms)
 }
 
 // Extra returns no files.

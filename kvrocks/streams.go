@@ -20,6 +20,7 @@ type streamReader struct {
 	entries, found uint64 // found counts consumer groups
 	first, last    []byte // ids of entries
 	old            bool   // it has rows of consumer groups as before 2.10
+	saw            func(forms uint32)
 	done           bool
 
 	// groups sorts the rows of consumer groups, stored by kind, into the order of groups.
@@ -39,8 +40,8 @@ type groupCount struct {
 	entries            uint64
 }
 
-func newStreamReader(r *versioned.Reader) versioned.Elements {
-	return &streamReader{r: r, groups: extsort.New(extsort.Options{Compare: codec.CompareGroups, Memory: r.Memory() / 8, TempDir: r.TempDir()})}
+func (s *source) newStreamReader(r *versioned.Reader) versioned.Elements {
+	return &streamReader{r: r, saw: s.saw, groups: extsort.New(extsort.Options{Compare: codec.CompareGroups, Memory: r.Memory() / 8, TempDir: r.TempDir()})}
 }
 
 // Begin starts a stream.
@@ -48,6 +49,9 @@ func (s *streamReader) Begin() (err error) {
 	h, extras := s.r.Header(), s.r.Meta().Value
 	if s.StreamState, err = codec.DecodeStreamState(extras); err != nil {
 		return err
+	}
+	if !s.Old {
+		s.saw(seenSince4)
 	}
 	s.first, s.last, s.entries, s.old, s.done, s.it = s.first[:0], s.last[:0], 0, false, false, nil
 	s.group, s.found = groupCount{name: s.group.name[:0]}, 0
@@ -138,7 +142,11 @@ func (s *streamReader) groupRow(sub, value []byte) error {
 	if err != nil {
 		return err
 	}
-	s.old = s.old || k.Old
+	if s.old = s.old || k.Old; k.Old {
+		s.saw(seenSince4 | seenBefore10)
+	} else {
+		s.saw(seenSince10)
+	}
 	return s.groups.Add(0, codec.GroupOrder(nil, &k), element)
 }
 

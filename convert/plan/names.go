@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/text/jsonl"
@@ -59,6 +60,27 @@ func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace stri
 		prefixNumbers(out, to.DBPrefix)
 	}
 	return out
+}
+
+// Rename changes names, those of the databases dbs in a target. A wanted name is A=B: database A gets the name B.
+func Rename(dbs, names, wanted []string) error {
+	for _, w := range wanted {
+		db, name, ok := strings.Cut(w, "=")
+		i := slices.Index(dbs, db)
+		if !ok {
+			return format.Usagef("--map-db %s: want A=B, the names of a database in source and target", w)
+		}
+		if i < 0 {
+			return format.Usagef("--map-db %s: the source has no database %q, or it is not converted", w, db)
+		}
+		names[i] = name
+	}
+	for i, name := range names {
+		if len(wanted) > 0 && slices.Contains(names[:i], name) {
+			return format.Usagef("--map-db: two databases would be %q in the target", name)
+		}
+	}
+	return nil
 }
 
 // prefixNumbers adds a prefix to names that are numbers above 0, unless the new name exists.

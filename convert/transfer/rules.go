@@ -31,6 +31,8 @@ type Rules struct {
 	Memory        pass.Shares   // of readers, and the same again of writers
 	TempDir       string
 	Renames       []Rename // new names of records whose names are taken; nil: they are lost
+	// Back collects the losses of the way back; nil: they are not asked for.
+	Back *Back
 	// SortSections sorts the records of a section of the source, like those of a span of keys.
 	SortSections bool
 	Meter        *progress.Meter

@@ -163,6 +163,9 @@ func (x *task) batch(b *record.Batch) error {
 		}
 		i += n
 	}
+	if x.Back != nil {
+		x.Back.batch(b)
+	}
 	x.gauge.Batch(b)
 	if x.waiting != nil || x.Lapse != nil {
 		x.follow(b)

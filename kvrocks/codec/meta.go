@@ -50,6 +50,9 @@ func (k Kind) String() string {
 // KindOf reads the kind from the flags of a metadata row, its first byte.
 func KindOf(flags byte) Kind { return Kind(flags & kindMask) }
 
+// IsWide reports whether the flags of a metadata row are of the new form.
+func IsWide(flags byte) bool { return flags&flagWide != 0 }
+
 // Known reports whether this build knows the kind. The rows of an unknown kind are carried unchanged.
 func (k Kind) Known() bool { return k > 0 && k < NumKinds }
 

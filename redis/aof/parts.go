@@ -48,14 +48,16 @@ type guess struct {
 	named    bool   // the location is one of the files
 }
 
-// Error names the missing manifest and the ways to read the rest.
-func (g *guess) Error() string {
-	way := "restore it, or add --salvage, or name one of the files,"
-	if g.missing != "" {
-		way = "restore it, or add --salvage"
+// ManifestError means that a log has no manifest. A salvage reads the base and then the increments by their numbers.
+type ManifestError struct{ *guess }
+
+// Error names the missing manifest.
+func (e *ManifestError) Error() string {
+	way := "restore it, or name one of the files to read the base and then the increments by their numbers"
+	if e.missing != "" {
+		way = "restore it"
 	}
-	return fmt.Sprintf("%s %s, and only it says which files belong to the log: there are %s; %s "+
-		"to read the base and then the increments by their numbers", g.manifest, g.state, g.Reason(), way)
+	return fmt.Sprintf("%s %s, and only it says which files belong to the log: there are %s; %s", e.manifest, e.state, e.Reason(), way)
 }
 
 // Reason describes the files.

@@ -42,12 +42,12 @@ func TestNoManifest(t *testing.T) {
 		n              string // with salvage
 		found          string
 	}{
-		{"both", "", nil, "restore it, or add --salvage, or name one of the files", "6", "error"},
+		{"both", "", nil, "restore it, or name one of the files to read", "6", "error"},
 		{"the increment", increment, nil, "", "6", "warning"},
 		{"the base", base, nil, "", "6", "warning"},
 		{"two increments", "", map[string]string{"appendonly.aof.3.incr.aof": more, "temp-rewriteaof-7.aof": more, "temp-appendonly.aof.manifest": "x"}, "appendonly.aof.3.incr.aof", "7", "error"},
 		{"an increment that is in the base", increment, map[string]string{"appendonly.aof.1.incr.aof": more}, "", "6", "warning"},
-		{"a gap", increment, map[string]string{"appendonly.aof.4.incr.aof": more}, "without increment 3; restore it, or add --salvage to read", "7", "error"},
+		{"a gap", increment, map[string]string{"appendonly.aof.4.incr.aof": more}, "without increment 3; restore it", "7", "error"},
 		{"no base", increment, map[string]string{base: ""}, "without the base", "1", "error"},
 		{"a backup", "", map[string]string{increment: ""}, "", "5", "note"},
 		{"a backup of a server", "", map[string]string{increment: "", base: "", "backupdir/" + base: "same"}, "", "5", "note"},

@@ -46,7 +46,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	}
 	if g := log.guess; g != nil {
 		if !o.Options.Salvage && g.refused() {
-			return nil, g
+			return nil, &ManifestError{g}
 		}
 		dataset.Report(o, g.finding())
 	}

@@ -61,10 +61,18 @@ func hint(cmd *cobra.Command, args []string, err error) error {
 		return fmt.Errorf("%w; %s lists everything that is wrong with it%s", err, verifyLine(cmd, location), rest(cmd, err))
 	}
 	if _, unknown := errors.AsType[*aof.CommandError](err); unknown {
-		return fmt.Errorf("%w; %s", err, withoutCommand(cmd))
+		return fmt.Errorf("%w; %s", err, pastIt(cmd, "skips such commands and lists them", "go on without such commands", record.LossCommand))
+	}
+	if _, guessed := errors.AsType[*aof.ManifestError](err); guessed {
+		const reads = "the base and then the increments by their numbers"
+		return fmt.Errorf("%w; %s", err, pastIt(cmd, "reads "+reads, "read "+reads, record.LossDamaged))
 	}
 	if noTempDir(err) {
-		return fmt.Errorf("%w; name a directory for temporary files with --temp-dir", err)
+		way := "set TMPDIR to a directory for temporary files"
+		if cmd.Flag("temp-dir") != nil {
+			way = "name a directory for temporary files with --temp-dir"
+		}
+		return fmt.Errorf("%w; %s", err, way)
 	}
 	if dir := fullTempDir(cmd, err); dir != "" {
 		return fmt.Errorf("%w; free some space in %s, or name another directory for temporary files with --temp-dir", err, dir)
@@ -97,12 +105,13 @@ func fullTempDir(cmd *cobra.Command, err error) string {
 	return dir
 }
 
-// withoutCommand advises how to skip an unknown command of an append-only file.
-func withoutCommand(cmd *cobra.Command) string {
+// pastIt advises how to read past what is wrong with an append-only file: what --salvage does, if the command has it, or
+// the aim of a conversion that allows a loss.
+func pastIt(cmd *cobra.Command, salvages, aim, loss string) string {
 	if cmd.Flag("salvage") != nil {
-		return "--salvage skips such commands and lists them"
+		return "--salvage " + salvages
 	}
-	return "to go on without such commands, convert it with --allow-loss " + record.LossCommand + " and use the copy"
+	return "to " + aim + ", convert it with --allow-loss " + loss + " and use the copy"
 }
 
 // rest advises how to read the rest of a damaged dataset, if the command has no flag to skip the damage.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
 	"kvferry/inspect/verify"
 	"kvferry/internal/sys/disk"
@@ -255,37 +253,21 @@ func (b *Runbook) rest() {
 	text := "The source is as it was. Until the new server has received writes, start the old one on it again."
 	if limits := b.From.Format.Limits(); limits.NoTarget == "" && limits.Place != format.OnServer && !b.toServer() {
 		text += " Afterwards convert back"
-		if disk.IsMounted(b.From.Location.Path) { // no target
+		if !b.From.OnDisk() { // no target
 			text += " to the disk and upload the result"
 		}
 		flags, target := b.From.Like(b.Report.Shape, format.LayoutAuto, ".back")
+		if back := b.Report.Back; back != nil {
+			if kinds := back.Kinds(); len(kinds) > 0 {
+				flags = append(flags, "--allow-loss", strings.Join(kinds, ","))
+				text += ", without what the old server holds but kvferry does not write (`" + strings.Join(kinds, "`, `") + "`)"
+			}
+			for _, pair := range back.MapDB {
+				flags = append(flags, "--map-db", pair)
+			}
+		}
 		text += "; what only the new server can hold is then a loss:\n\n    " +
-			cli.CommandLine(slices.Concat([]string{"convert", "--dry-run"}, flags, b.home(), []string{b.Goal, target}))
+			cli.CommandLine(slices.Concat([]string{"convert", "--dry-run"}, flags, []string{b.Goal, target}))
 	}
 	b.line("%s", text)
-	for _, n := range b.named() {
-		b.item("Database `%s` was `%s`: converted by itself, with `%s`, it has its name again.", escape.Text(n.B), escape.Text(n.A),
-			escape.Text(escape.Shell([]string{"--db", n.B, "--namespace", n.A})))
-	}
-}
-
-// named lists the databases that the way back leaves with a number instead of their name.
-func (b *Runbook) named() compare.DBMap {
-	from, to := b.From.Format.Limits(), b.Target.Limits()
-	if from.Numbered || !to.Numbered || b.toServer() {
-		return nil
-	}
-	return slices.DeleteFunc(Renames(b.Report), func(n compare.DBNames) bool {
-		return n.B == "0" || n.A == "db"+n.B
-	})
-}
-
-// home is the flag that gives the database that clients start in the name that it has in the source.
-func (b *Runbook) home() []string {
-	from, to := b.From.Format.Limits(), b.Target.Limits()
-	i := slices.Index(b.Report.Target.DBs, cmp.Or(to.DefaultDB, "0"))
-	if from.Numbered || i < 0 || b.Report.Source.DBs[i] == cmp.Or(from.DefaultDB, "0") {
-		return nil
-	}
-	return []string{"--namespace", b.Report.Source.DBs[i]}
 }
