@@ -289,7 +289,7 @@ func (a *attempt) planReadable(ctx context.Context) error {
 	to := a.o.Target.Format.Limits()
 	flat := to.Layouts && targetLayout(a.o, a.src, dbs) == format.LayoutFlat
 	names := plan.TargetNames(dbs, a.src.Format().Limits(), to, flat, a.o.Namespace)
-	if err := plan.Rename(dbs, names, a.o.MapDB); err != nil {
+	if err := plan.Rename(dbs, names, a.o.RenameDB); err != nil {
 		return err
 	}
 	if a.target, err = a.create(ctx, names); err != nil {

@@ -42,8 +42,8 @@ type Options struct {
 	// Namespace is the name in the target of the database that clients start in, or of the only one; ""
 	// means the default of the target.
 	Namespace string
-	// MapDB lists A=B: database A of the source gets the name B in the target.
-	MapDB []string
+	// RenameDB lists A=B: database A of the source gets the name B in the target.
+	RenameDB []string
 	// MaxBitmap applies when the target is read back, see format.OpenOptions; the source was opened with the
 	// same value.
 	MaxBitmap int64
@@ -255,8 +255,8 @@ func optionTexts(o *Options) map[string]string {
 	if o.Namespace != "" {
 		m["namespace"] = o.Namespace
 	}
-	if len(o.MapDB) > 0 {
-		m["map-db"] = fmt.Sprintf("%q", o.MapDB)
+	if len(o.RenameDB) > 0 {
+		m["rename-db"] = fmt.Sprintf("%q", o.RenameDB)
 	}
 	if o.MaxBitmap != 0 {
 		m["max-bitmap"] = fmt.Sprint(o.MaxBitmap)

@@ -68,16 +68,16 @@ func Rename(dbs, names, wanted []string) error {
 		db, name, ok := strings.Cut(w, "=")
 		i := slices.Index(dbs, db)
 		if !ok {
-			return format.Usagef("--map-db %s: want A=B, the names of a database in source and target", w)
+			return format.Usagef("--rename-db %s: want A=B, the names of a database in source and target", w)
 		}
 		if i < 0 {
-			return format.Usagef("--map-db %s: the source has no database %q, or it is not converted", w, db)
+			return format.Usagef("--rename-db %s: the source has no database %q, or it is not converted", w, db)
 		}
 		names[i] = name
 	}
 	for i, name := range names {
 		if len(wanted) > 0 && slices.Contains(names[:i], name) {
-			return format.Usagef("--map-db: two databases would be %q in the target", name)
+			return format.Usagef("--rename-db: two databases would be %q in the target", name)
 		}
 	}
 	return nil

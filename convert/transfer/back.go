@@ -12,10 +12,10 @@ import (
 
 // Back collects the kinds of losses of the way back: of the records that a conversion makes, in the format of its source.
 type Back struct {
-	Target format.Target
-	MapDB  []string // A=B for the databases that only so have the names of the source again
-	mu     sync.Mutex
-	kinds  []string
+	Target   format.Target
+	RenameDB []string // A=B for the databases that only so have the names of the source again
+	mu       sync.Mutex
+	kinds    []string
 }
 
 // NewBack returns a Back for a source. from and to are the names of its databases in source and target; limits are the
@@ -28,7 +28,7 @@ func NewBack(ctx context.Context, src format.Source, from, to []string, limits f
 	b = new(Back)
 	for i, name := range plan.TargetNames(to, limits, own, false, "") {
 		if !own.Numbered && name != from[i] {
-			b.MapDB = append(b.MapDB, to[i]+"="+from[i])
+			b.RenameDB = append(b.RenameDB, to[i]+"="+from[i])
 		}
 	}
 	shape := format.ShapeOf(src)

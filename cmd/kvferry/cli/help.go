@@ -161,7 +161,7 @@ var flagGroups = []flagGroup{
 		"listen-tls-key", "listen-tls-ca", "requirepass-file", "max-clients", "unix-socket", "cluster-node"}},
 	{"Object stores", []string{"s3-endpoint", "s3-region", "s3-path-style", "s3-anonymous"}},
 	{"Rarely needed", []string{"allow-live", "assemble", "cluster", "color", "column", "columns", "csv-safe", "direct", "encode", "estimate-size", "failure-report", "file", "files", "force-space",
-		"json-style", "layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "prove", "resort", "scan", "slots", "sst", "store",
+		"json-style", "layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "prove", "rename-db", "resort", "scan", "slots", "sst", "store",
 		"temp-dir", "tls-ca", "tls-cert", "tls-insecure", "tls-key", "verbose", "version-epoch", "wal-dir", "wal-dir-b"}},
 }
 

@@ -148,7 +148,7 @@ func optionValues(name, text string) ([]string, error) {
 		return nil, nil // of the locations, and of the digest of a file
 	case filter.Where:
 		return nil, fmt.Errorf("%w; --as-converted none compares all records", filter.ErrFunction)
-	case "db", "match", "exclude", "map-db":
+	case "db", "match", "exclude", "rename-db":
 		values, err := quotedList(text)
 		return (filter.Conditions{name: values}).Values(name), err
 	case "cluster", "sst":

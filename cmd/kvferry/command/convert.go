@@ -99,7 +99,7 @@ type convertFlags struct {
 	conflict  conflictFlag
 	version   int32
 	namespace string
-	mapDB     []string
+	renameDB  []string
 	cluster   bool
 	sst       bool
 	instances int
@@ -169,7 +169,7 @@ func (f *convertFlags) register(a *App, cmd *cobra.Command) {
 	fs.Lookup("instances").DefValue = "3"
 	fs.Var(cli.Number(&f.slots, 1, math.MaxInt32), "slots", "slots that spread keys over the instances of a floyd target (default-slot-num of the server), 1 or more")
 	fs.Lookup("slots").DefValue = "1024"
-	fs.StringArrayVar(&f.mapDB, "map-db", nil, "`A=B`: name database A of the source B in a target with named databases; repeatable")
+	fs.StringArrayVar(&f.renameDB, "rename-db", nil, "name databases of a target that has named ones: `A=B` gives database A of the source the name B; repeatable")
 	fs.StringVar(&f.namespace, "namespace", "", "`name` for database 0, or the only one, in a target with named databases (default: the database that clients start in)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key (default: if the source is in cluster mode)")
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
@@ -257,7 +257,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Proofs: f.proofs, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, MapDB: f.mapDB, Cluster: f.cluster, NoCluster: !f.cluster && cmd.Flags().Changed("cluster"), SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
+		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Proofs: f.proofs, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, RenameDB: f.renameDB, Cluster: f.cluster, NoCluster: !f.cluster && cmd.Flags().Changed("cluster"), SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	f.sampleDry(o)
 	if err := f.checkParts(); err != nil {
@@ -289,8 +289,8 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if f.namespace != "" && limits.Numbered {
 		return nil, cli.Usagef("--namespace %s: databases of %s have numbers", f.namespace, format.LocationName(o.Target.Format))
 	}
-	if len(f.mapDB) > 0 && limits.Numbered {
-		return nil, cli.Usagef("--map-db %s: databases of %s have numbers", f.mapDB[0], format.LocationName(o.Target.Format))
+	if len(f.renameDB) > 0 && limits.Numbered {
+		return nil, cli.Usagef("--rename-db %s: databases of %s have numbers", f.renameDB[0], format.LocationName(o.Target.Format))
 	}
 	if f.layout != format.LayoutAuto && !limits.Layouts {
 		return nil, cli.Usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value, format.LocationName(o.Target.Format))

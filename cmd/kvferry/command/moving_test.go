@@ -185,7 +185,7 @@ func TestMovingKvrocks(t *testing.T) {
 			t.Fatalf("kvferry %s: exit %d, want %d\n%s%s", line, r.code, want, r.stdout, r.stderr)
 		}
 	}
-	if moved != 8 {
+	if moved != 9 {
 		t.Errorf("%d conversions of the page were made", moved)
 	}
 	data := func(name string) string { return filepath.Join(root, "data", name) }

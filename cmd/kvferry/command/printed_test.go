@@ -291,9 +291,9 @@ func TestPrintedServers(t *testing.T) {
 func TestNamesComeBack(t *testing.T) {
 	root, src := fastDir(t), golden(t, "ardb-leveldb-basic")
 	named, goal, back := filepath.Join(root, "named"), filepath.Join(root, "goal"), filepath.Join(root, "back")
-	ok(t, "convert", "--map-db", "foo=a=b", "--map-db", "0=é", src, "ardb+leveldb:"+named)
+	ok(t, "convert", "--rename-db", "foo=a=b", "--rename-db", "0=é", src, "ardb+leveldb:"+named)
 	ok(t, "convert", "--rdb-version", "12", named, "rdb:"+goal)
-	words := regexp.MustCompile(`(--map-db .*) rdb:`).FindStringSubmatch(ok(t, "plan", "--format", "markdown", "--rdb-version", "12", named, "rdb:"+goal+"2"))
+	words := regexp.MustCompile(`(--rename-db .*) rdb:`).FindStringSubmatch(ok(t, "plan", "--format", "markdown", "--rdb-version", "12", named, "rdb:"+goal+"2"))
 	if words == nil {
 		t.Fatal("no names")
 	}
@@ -301,7 +301,7 @@ func TestNamesComeBack(t *testing.T) {
 	ok(t, "diff", "--as-converted", "none", named, back)
 	ok(t, "diff", "rdb:"+goal, back) // with the report beside it
 	for pairs, want := range map[string]string{"7=x": "no database", "3=2": "two databases", "2": "want A=B"} {
-		if r := kvferry(t, "convert", "--map-db", pairs, "rdb:"+goal, "ardb:"+back+"2"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, "convert", "--rename-db", pairs, "rdb:"+goal, "ardb:"+back+"2"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s", pairs, r.code, r.stderr)
 		}
 	}

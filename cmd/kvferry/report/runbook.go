@@ -262,8 +262,8 @@ func (b *Runbook) rest() {
 				flags = append(flags, "--allow-loss", strings.Join(kinds, ","))
 				text += ", without what the old server holds but kvferry does not write (`" + strings.Join(kinds, "`, `") + "`)"
 			}
-			for _, pair := range back.MapDB {
-				flags = append(flags, "--map-db", pair)
+			for _, pair := range back.RenameDB {
+				flags = append(flags, "--rename-db", pair)
 			}
 		}
 		text += "; what only the new server can hold is then a loss:\n\n    " +
