@@ -3,9 +3,11 @@ package paths
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -104,5 +106,42 @@ func TestSource(t *testing.T) {
 	}
 	if _, _, err := Source(filepath.Join(dir, "none"), ""); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestUntouched: other programs can set times back, but not that of the last change of attributes.
+func TestUntouched(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("SKIPPED: needs the time of the last change of attributes")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func() []File {
+		files, err := List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	was := list()
+	if err := Untouched(was, list()); err != nil {
+		t.Error(err)
+	}
+	if err := Untouched(was, list()[1:]); err != nil { // what is missing is not its business
+		t.Error(err)
+	}
+	err := error(nil)
+	for n := 0; err == nil && n < 1e6; n++ { // until the clock of the file system has ticked
+		if e := os.Chmod(filepath.Join(dir, "b"), fs.FileMode(0o600|n%2)); e != nil {
+			t.Fatal(e)
+		}
+		err = Untouched(was, list())
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), "b was written to") {
+		t.Errorf("a file whose attributes changed: %v", err)
 	}
 }

@@ -202,7 +202,7 @@ func TestReplay(t *testing.T) {
 		if (len(found) > 0) != (x.finding != "") || len(found) > 0 && (found[0].Kind != x.finding || strings.Contains(found[0].Detail, "a.aof")) {
 			t.Errorf("%s: findings %v", name, found)
 		}
-		if len(found) > 0 && (found[0].Kind == FindCut) != (found[0].Lost != "" && found[0].Sure != "") {
+		if len(found) > 0 && (found[0].Kind == FindCut || found[0].Kind == FindDamaged) != (found[0].Lost != "" && found[0].Sure != "") {
 			t.Errorf("%s: the loss of %v: %q, %q", name, found[0], found[0].Lost, found[0].Sure)
 		}
 		if err := src.Close(); err != nil {

@@ -30,7 +30,7 @@ var unread = map[string]struct {
 	"stream listpacks 3":         {64, deletedEntry},
 	"stream listpacks 4":         {117, deletedEntry + "; what producers sent is a finding"},
 	"stream listpacks 5":         {117, deletedEntry + "; what producers sent is a finding"},
-	"slot import":                {65, hint},
+	"slot import":                {41, hint},
 	"slot":                       {18, hint},
 	"database":                   {21, hint},
 	"mask":                       {33, "the key is sticky, and its flags of memcached"},
