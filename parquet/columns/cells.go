@@ -27,6 +27,9 @@ func (f *File) Cells(group int, l *Leaf) (*Cells, error) {
 			if err := r.advance(); err != nil {
 				return nil, err
 			}
+			if r.rep > 0 {
+				return nil, corrupt(r.at, "column "+r.leaf.path, errLevels)
+			}
 		}
 	}
 	return c, nil

@@ -96,6 +96,11 @@ func (c *Cells) elements(dst []byte, n *node, open, end byte, each func([]byte) 
 		return append(dst, end), c.skip(n)
 	}
 	for {
+		for i := n.from; i < n.to; i++ { // an element begins in all columns of its group
+			if r := &c.cursors[i-c.from]; r.rep != first.rep || r.done != first.done {
+				return dst, errLevels
+			}
+		}
 		if dst, err = each(dst); err != nil {
 			return dst, err
 		}

@@ -261,6 +261,25 @@ func TestNestedDamage(t *testing.T) {
 	}
 }
 
+// TestNestedLevels: an element of a repeated group begins in all of its columns, and a column with its first row.
+func TestNestedLevels(t *testing.T) {
+	const group = "repeated group x 2, required int n, required text s"
+	for name, c := range map[string]struct {
+		schema string
+		rows   int
+		cols   []levelled
+	}{
+		"a column ends early":         {group, 1, []levelled{{"11", "01", "1 2"}, {"1", "0", "a"}}},
+		"a column has another row":    {group, 2, []levelled{{"111", "010", "1 2 3"}, {"111", "001", "a b c"}}},
+		"a column starts in an array": {"repeated int x", 2, []levelled{{"11", "10", "1 2"}}},
+	} {
+		b := nestedFile(t, elements(t, c.schema), c.rows, false, nil, c.cols...)
+		if got, err := readOthers(b, "x"); err == nil || !strings.Contains(err.Error(), errLevels.Error()) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 // TestRefusedSchemas: a schema that is no tree, or is too deep, is refused; so are columns that cannot be named or read.
 func TestRefusedSchemas(t *testing.T) {
 	t.Parallel()
