@@ -1,6 +1,7 @@
 package sst
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -187,11 +188,20 @@ func (m *mender) walk() {
 	slices.SortFunc(m.found, byOff)
 }
 
-// padded returns where a block begins that follows the one that ends at off.
+// padded returns where a block begins that follows the one that ends at off: a block begins with a zero or none, so the
+// alignment is at most that byte before the first other one.
 func (m *mender) padded(off, end uint64) uint64 {
-	for next := off&^(minAlign-1) + minAlign; next < end && touches(off, next); next += minAlign {
-		if m.r.padded(off, next) && !m.r.padded(off, next+minAlign) {
-			return next
+	var buf [minAlign]byte
+	for at := off; at < end; at += minAlign {
+		b := buf[:min(minAlign, end-at)]
+		if m.r.file.ReadFull(b, int64(at)) != nil {
+			break
+		}
+		if i := bytes.IndexFunc(b, func(c rune) bool { return c != 0 }); i >= 0 {
+			if next := (at + uint64(i)) &^ (minAlign - 1); next > off && touches(off, next) {
+				return next
+			}
+			break
 		}
 	}
 	return off

@@ -373,8 +373,8 @@ func TestMendNoNeed(t *testing.T) {
 // TestMendAligned: without an index, blocks that nearly fill the alignment are found behind the zeros of block_align.
 func TestMendAligned(t *testing.T) {
 	entries := testsst.SomeEntries(600)
-	for _, align := range []int{1024, 4096} {
-		spec := testsst.Spec{LevelDB: true, BlockSize: align * 9 / 10}
+	for _, align := range []int{512, 1024, 2048, 4096} {
+		spec := testsst.Spec{LevelDB: true, BlockSize: 350}
 		m := newMendTable(t, spec, entries, false)
 		w := testsst.TableWriter{T: t, Spec: spec}
 		for _, h := range m.data {
