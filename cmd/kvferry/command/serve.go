@@ -114,11 +114,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, l := range listeners {
-			_ = l.Close() // closed already, unless the dataset could not be opened
-		}
-	}()
+	defer closeAll(listeners)
 	nodes, err := f.cluster.cluster(listeners, config != nil)
 	if err != nil {
 		return err
@@ -188,6 +184,13 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		s.Log("stopped")
 	}
 	return err
+}
+
+// closeAll closes listeners. They are closed already, unless the dataset could not be opened.
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		_ = l.Close()
+	}
 }
 
 // hiddenWait is how long the start waits for the number of hidden records; a large dataset takes longer to count.
