@@ -47,6 +47,7 @@ type gathered struct {
 	head    *Header // of the last record
 	records []Record
 	elems   []Element
+	asked   bool   // the cursor has asked for the class of the last record
 	copied  int    // elements of the batch that are in the arena
 	arena   []byte // never grows: elements point into it
 	err     error  // follows the batch
@@ -103,6 +104,7 @@ func (g *gathered) one(b *Batch) bool {
 	if g.head, g.err = g.Cursor.Next(); g.err != nil {
 		return false
 	}
+	g.asked = false
 	b.Records = append(b.Records, Record{Header: *g.head, First: len(b.Elems), Class: Copied})
 	r := &b.Records[n]
 	if b.More = g.Heavy(); b.More {
@@ -142,7 +144,8 @@ func (g *gathered) read(b *Batch, r *Record) error {
 		r.N += n
 		if err == io.EOF {
 			err = g.Cursor.End(r)
-			if b.More = err == ErrLater; b.More {
+			if b.More = err == ErrLater && !g.asked; b.More {
+				g.asked = true
 				return nil
 			}
 			return err

@@ -96,3 +96,22 @@ func TestErrLater(t *testing.T) {
 		}
 	}
 }
+
+// TestErrLaterTwice: a cursor that asks again is an error, not a reader without an end.
+func TestErrLaterTwice(t *testing.T) {
+	for _, class := range []Class{Copied, Filtered} {
+		c := &laterAgain{later{left: []held{{Header: Header{Key: []byte("k")}, elems: make([]Element, 2)}}}}
+		w := Walk(Gather(c, nil))
+		if _, err := w.Next(); err != nil {
+			t.Fatal(err)
+		}
+		w.Settle(class)
+		if _, err := w.Next(); err != ErrLater {
+			t.Errorf("%s: %v", class, err)
+		}
+	}
+}
+
+type laterAgain struct{ later }
+
+func (c *laterAgain) End(*Record) error { return ErrLater }
