@@ -95,6 +95,16 @@ var planted = []struct {
 		r.sub("default", "b", be(9)+"vb")
 		r.Put("default", subKey(6, "a"), []byte("short"))
 	}, "", false},
+	{"fields of earlier versions", func(r rows) {
+		r.meta(codec.KindHash, 2, hashState(1, 5, 9))
+		r.sub("default", "a", be(0)+"va")
+		r.sub("default", "b", be(5)+"vb")
+		for _, version := range []codec.Version{5, 6} {
+			r.Put("default", subKey(version, "a"), []byte(be(0)+"of an earlier version"))
+			r.Put("default", subKey(version, "b"), []byte(be(2)+"before the bounds"))
+			r.Put("default", subKey(version, "c"), []byte(be(99)+"after them"))
+		}
+	}, "", false},
 	{"fields that never expire", func(r rows) { r.meta(codec.KindHash, 2, hashState(2, 0, 0)); r.sub("default", "a", be(0)+"va") }, "count-mismatch", false},
 	{"more fields than counted", func(r rows) {
 		r.meta(codec.KindHash, 1, hashState(0, 5, 9))

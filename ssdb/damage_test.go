@@ -271,6 +271,47 @@ func TestQueueBounds(t *testing.T) {
 	}
 }
 
+// TestMembersOfOtherLengths: rows by member are in the order of their lengths first. A fault of one is not taken for one of
+// the others, and members that only have a row by score follow in that order.
+func TestMembersOfOtherLengths(t *testing.T) {
+	members := []string{"b", "aa", "c", "abc", "bb", "z", "ab", "\xff"}
+	for _, c := range []struct {
+		change func(d *dataset)
+		want   string // findings
+		lone   string // members at the end
+	}{
+		{func(d *dataset) { d.Store.Delete("default", ssdb.AppendRankKey(nil, []byte("m"), 1, []byte("aa"))) }, "zset-missing-score-row aa", ""},
+		{func(d *dataset) { d.Store.Delete("default", ssdb.AppendRankKey(nil, []byte("m"), 5, []byte("z"))) }, "zset-missing-score-row z", ""},
+		{func(d *dataset) { d.score("m", "abc", 9) }, "zset-score-mismatch abc", ""},
+		{func(d *dataset) { d.rank("m", "c", 9) }, "zset-score-mismatch c", ""},
+		{func(d *dataset) {
+			for _, member := range []string{"aaa", "y", "cc", "a"} {
+				d.rank("m", member, 9)
+			}
+			d.size('Z', "m", int64(len(members)+4))
+		}, "zset-missing-member-row a, zset-missing-member-row y, zset-missing-member-row cc, zset-missing-member-row aaa", "a:9,y:9,cc:9,aaa:9,"},
+	} {
+		d := newDataset(t)
+		d.size('Z', "m", int64(len(members)))
+		for i, member := range members {
+			d.score("m", member, int64(i))
+			d.rank("m", member, int64(i))
+		}
+		c.change(d)
+		var got []string
+		for _, f := range d.findings(t) {
+			member := strings.Fields(f.Detail[strings.Index(f.Detail, "member \""):])[1]
+			got = append(got, f.Kind+" "+strings.Trim(member, "\","))
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("found %s, want %s", text, c.want)
+		}
+		if records, _, _ := d.show(t); !strings.HasSuffix(records, c.lone) || strings.Count(records, ":") != len(members)+strings.Count(c.lone, ":") {
+			t.Errorf("records %s, want %s at the end", records, c.lone)
+		}
+	}
+}
+
 // TestLargeValues: values that SSDB's tools cannot read are a note, of a source and of a target.
 func TestLargeValues(t *testing.T) {
 	d := whole(t)
