@@ -64,7 +64,7 @@ func Print(w io.Writer, r *convert.Report, only filter.Conditions, compare strin
 		fmt.Fprintf(w, "report: %s\n", escape.Text(reportPath(r)))
 	}
 	if r.Earlier != "" {
-		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)
+		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", escape.Text(r.Earlier))
 	}
 }
 
