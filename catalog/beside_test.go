@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/binary"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/record"
+	"kvferry/redis/rdb/crc64"
 	"kvferry/store"
 )
 
@@ -48,5 +50,28 @@ func TestCountBeside(t *testing.T) {
 	defer src.Close()
 	if got := strings.Join(details, "\n"); !strings.Contains(got, "an RDB file with 1 record of ") {
 		t.Errorf("%q", got)
+	}
+	written := []byte("REDIS0009\xff")
+	written = binary.LittleEndian.AppendUint64(written, crc64.Update(0, written))
+	if err := os.WriteFile(filepath.Join(dir, "dump.rdb"), written, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range []bool{false, true} { // of a target that is read back
+		place, err := c.Source(filepath.Join(dir, "dump.rdb"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := c.Find(place, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		src, err := found.Open(context.Background(), &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Own: own, Report: func(record.Finding) { n++ }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if src.Close(); (n == 0) != own {
+			t.Errorf("own %t: %d findings", own, n)
+		}
 	}
 }

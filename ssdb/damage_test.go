@@ -191,6 +191,11 @@ func TestDamage(t *testing.T) {
 		{"two rows by score of a member that has none", func(d *dataset) { d.rank("k", "cc", 3); d.rank("k", "cc", 4) },
 			"b:0,>b:0,cc:4,", "count-mismatch zset-missing-member-row"},
 		{"a sign that is wrong", func(d *dataset) { d.put([]byte("z\x01k-\x00\x00\x00\x00\x00\x00\x00\x05=a"), nil) }, "", "bad-row-key"},
+		{"a sign of another byte", func(d *dataset) { d.put([]byte("z\x01kx\x00\x00\x00\x00\x00\x00\x00\x05=a"), nil) }, "", "bad-row-key"},
+		{"a hash of the name of the list of expiries", func(d *dataset) {
+			d.put(ssdb.AppendFieldKey(nil, []byte(ssdb.ExpireList), k), k)
+			d.size('H', ssdb.ExpireList, 1)
+		}, "zset k=a:-1,b:0,>zset k=a:-1,b:0, hash " + ssdb.ExpireList + "=k:k,", ""},
 		{"a value by score", func(d *dataset) { d.put(ssdb.AppendRankKey(nil, k, 0, []byte("b")), []byte("x")) }, "", "newer zset-missing-score-row"},
 		{"a score beyond 2^53", func(d *dataset) {
 			d.score("k", "c", 1<<53+1)
