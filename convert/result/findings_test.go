@@ -13,12 +13,13 @@ func TestFindingsMergeInOrder(t *testing.T) {
 	for range 7 {
 		a.Report(record.Finding{Kind: "k", Severity: record.Warning, Keyspace: "hash", Detail: "d"})
 	}
+	a.Report(record.Finding{Kind: "y", Severity: record.Note, Times: 3})
 	a.Report(record.Finding{Kind: "z", Severity: record.Error, Place: record.Place{File: "f", Off: 9}, Detail: "d"})
 	var b Findings
 	b.Merge(a.List())
 	b.Merge(a.List())
 	got := b.List()
-	if len(got) != 2 || got[0].Kind != "z" || got[1].Count != 14 || len(got[1].Samples) != maxSamples {
+	if len(got) != 3 || got[0].Kind != "z" || got[1].Count != 14 || len(got[1].Samples) != maxSamples || got[2].Count != 6 {
 		t.Errorf("%+v", got)
 	}
 	if got[0].Samples[0].Detail != "d [f, offset 9]" || got[1].Samples[0].Detail != "d [hash]" {
