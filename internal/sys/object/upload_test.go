@@ -280,18 +280,19 @@ func TestUploadGoesOnWithoutSending(t *testing.T) {
 
 // TestUploadOfAnotherSize checks that a target whose objects have other sizes than the files is not published.
 func TestUploadOfAnotherSize(t *testing.T) {
-	for _, dir := range []bool{false, true} {
+	for n := range 4 {
+		dir, other := n%2 == 1, data([]int{999, 1 << 20}[n/2]) // less, and more
 		f, x := s3test.NewFake(t), newTarget(t, dir)
 		u := x.upload("run", nil)
 		if err := x.Upload(t.Context(), u, x.root, x.files); err != nil {
 			t.Fatal(err)
 		}
 		if dir {
-			f.Put("a/new/small", data(999))
+			f.Put("a/new/small", other)
 		} else {
 			f.After(func(r *http.Request) { // between the last request that makes it and the one that looks at it
 				if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") {
-					f.Put("a/new", data(999))
+					f.Put("a/new", other)
 				}
 			})
 		}
