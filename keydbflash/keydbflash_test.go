@@ -98,6 +98,18 @@ func TestKeys(t *testing.T) {
 			t.Errorf("before 6.3.4 %q is %q", key, raw)
 		}
 	}
+	if raw := newDialect.appendKey(nil, []byte(internal)); len(raw) != slotLen+len(internal) {
+		t.Errorf("what begins the server's rows is no row of its own: %x", raw)
+	}
+	for i := 0; ; i++ { // a key whose slot and first bytes look like those of the server's rows
+		key := fmt.Appendf(nil, "%s%d", internal[slotLen:], i)
+		if raw := newDialect.appendKey(nil, key); isInternal(raw) {
+			if user, err := newDialect.decodeKey(raw); err != nil || !bytes.Equal(user, key) {
+				t.Errorf("%q: decoded %q, %v", key, user, err)
+			}
+			break
+		}
+	}
 	for _, raw := range []string{"", "\x00", "\x01\x00a"} {
 		if _, err := newDialect.decodeKey([]byte(raw)); err == nil {
 			t.Errorf("%q is a key", raw)

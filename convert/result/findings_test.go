@@ -76,3 +76,26 @@ func TestFindings(t *testing.T) {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 }
+
+// TestLossOf: findings of errors are damage, or rows of a newer server; of others only those that name a loss.
+func TestLossOf(t *testing.T) {
+	for _, c := range []struct {
+		kind  string
+		s     record.Severity
+		want  string
+		drops bool
+	}{
+		{"count-mismatch", record.Error, record.LossDamaged, true}, {"count-mismatch", record.Warning, "", false}, {record.FindNewer, record.Error, record.LossNewer, true},
+		{record.FindNewer, record.Warning, "", false}, {record.LossScorePrecision, record.Warning, record.LossScorePrecision, false},
+		{record.LossStreamGroups, record.Warning, record.LossStreamGroups, true}, {record.LossMemberExpiry, record.Note, record.LossMemberExpiry, true},
+		{record.LossCommand, record.Note, record.LossCommand, true},
+	} {
+		if got := LossOf(c.kind, c.s.String()); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.s, c.kind, got, c.want)
+		}
+		losses := LossesOf([]FindingKind{{Kind: c.kind, Severity: c.s.String(), Count: 2}})
+		if len(losses) != min(1, len(c.want)) || len(losses) > 0 && (losses[0].Drops != c.drops || losses[0].Count != 2) {
+			t.Errorf("%s %s: %+v", c.s, c.kind, losses)
+		}
+	}
+}

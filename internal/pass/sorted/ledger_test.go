@@ -18,6 +18,7 @@ func (c *counting) End(r *record.Record) error {
 	if r.Rows = (record.Rows{Of: places, Elems: int64(len(c.records[c.at-1].elems)), Index: 1}); c.at%5 == 0 {
 		r.Class = record.Malformed
 	}
+	r.Gone = min(r.Rows.Elems, 1)
 	return nil
 }
 
@@ -58,7 +59,8 @@ func TestSettled(t *testing.T) {
 			t.Fatal(err)
 		}
 		tally := l.Snapshot()["rows"]
-		if n != 400 || tally.Rows[record.Malformed] != 100 || tally.Rows[record.Lost] < 2*lost || tally.Total() != rows || tally.Rows[record.Index] != 400-lost {
+		if n != 400 || tally.Rows[record.Malformed] != 100 || tally.Rows[record.Lost] < 2*lost || tally.Total() != rows || tally.Rows[record.Index] != 400-lost ||
+			tally.Rows[record.Expired] != 400-lost {
 			t.Errorf("%d records, %d of them lost: %+v", n, lost, tally)
 		}
 	}
