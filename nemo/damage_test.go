@@ -152,6 +152,9 @@ func TestDamage(t *testing.T) {
 			"count-mismatch newer", "set", "malformed=1 housekeeping=1 copied=2"},
 		{"no index row", func(m *memory) { m.Store("zset").Delete("default", indexKey("k", "b", 1)) },
 			"zset-missing-score-row", "zset", "housekeeping=2 index=1 copied=3"},
+		{"an index row of an earlier version alone", func(m *memory) {
+			m.Store("zset").Put("default", indexKey("k", "b", 1), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: s1.Version - 1}}))
+		}, "zset-missing-score-row", "zset", "housekeeping=2 stale=1 index=1 copied=3"},
 		{"no score row", func(m *memory) { m.Store("zset").Delete("default", []byte("z\x01kb")) },
 			"count-mismatch zset-missing-member-row", "zset", "housekeeping=2 orphan=1 index=1 copied=2"},
 		{"index says another score", func(m *memory) {

@@ -48,3 +48,19 @@ func TestOtherScore(t *testing.T) {
 		}
 	}
 }
+
+// TestStaleMember: a row by score whose member is of an earlier life of the set is not served.
+func TestStaleMember(t *testing.T) {
+	k := open(t, nemo.New(), nil, func(m *formattest.Memory) {
+		key := nemo.AppendScoreKey(nil, nemo.ScoreKey{Key: []byte("z"), Member: []byte("m0100")})
+		m.Store("zset").Put("default", key, nemo.AppendScore(nil, nemo.Score{Score: 100}))
+	}, put(record.ZSet, "z", some("m", 200)...))
+	do := doer(t, k)
+	for line, want := range map[string]string{
+		"ZCOUNT z 80 84": ":5\r\n", "ZCOUNT z 99 101": `-ERR the value of "z" is damaged: zset-missing-member-row: `, "ZRANGE z 100 100": `-ERR the value of "z" is damaged: `,
+	} {
+		if got := do(line); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

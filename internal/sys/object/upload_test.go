@@ -332,6 +332,35 @@ func TestUploadTaken(t *testing.T) {
 	}
 }
 
+// TestUploadDisturbed: an object that another program makes during the upload is not taken for the target, or for a part
+// of it.
+func TestUploadDisturbed(t *testing.T) {
+	for _, dir := range []bool{false, true} {
+		f, x := s3test.NewFake(t), newTarget(t, dir)
+		u := x.upload("run", nil)
+		if err := x.Upload(t.Context(), u, x.root, x.files); err != nil {
+			t.Fatal(err)
+		}
+		if dir {
+			f.Put("a/new/stray", []byte("x"))
+		} else {
+			f.Before(func(_ http.ResponseWriter, r *http.Request) bool { // after Publish has looked
+				if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") {
+					f.Put("a/new", []byte("x"))
+				}
+				return false
+			})
+		}
+		err := x.Publish(t.Context(), u, x.files)
+		if dir && (err == nil || !strings.Contains(err.Error(), "another program wrote objects") || f.Object("a/new/"+ManifestName) != nil) {
+			t.Errorf("a directory: %v", err)
+		}
+		if !dir && (!errors.Is(err, fs.ErrExist) || string(f.Object("a/new")) != "x") {
+			t.Errorf("a file: %v", err)
+		}
+	}
+}
+
 // TestUploadOvertaken: an upload that another one has overtaken leaves the target of the other, and its report.
 func TestUploadOvertaken(t *testing.T) {
 	f, x := s3test.NewFake(t), newTarget(t, false)
