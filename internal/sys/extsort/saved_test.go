@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 
@@ -128,5 +129,19 @@ func TestSavedDamaged(t *testing.T) {
 	}
 	if _, err := s.Sort(); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(fmt.Sprint("sorted without its file: ", err))
+	}
+}
+
+// TestSavedSynced: saved rows are on the disk: the last call before their file is closed is a sync.
+func TestSavedSynced(t *testing.T) {
+	last := ""
+	defer disk.Inject(func(op, path string) error {
+		if filepath.Base(path) == "saved" && op != "close" {
+			last = op
+		}
+		return nil
+	})()
+	if save(t, Options{Memory: 1}, random(1, 20, 10)); last != "sync" {
+		t.Errorf("the last call is %s", last)
 	}
 }
