@@ -128,6 +128,15 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestMasters: each master ends with a semicolon, and there may be none.
+func TestMasters(t *testing.T) {
+	for value, ok := range map[string]bool{"": true, "id:1:host:6379;": true, "id:1:host:6379;id:2:other:1;": true, "id:1:host:6379": false, ";x": false} {
+		if name, err := newDialect.metadataRow(newDialect.appendKey(nil, []byte("repl-masters")), []byte(value)); name != "repl-masters" || (err == nil) != ok {
+			t.Errorf("%q: %s, %v", value, name, err)
+		}
+	}
+}
+
 // empty is a dataset in memory, of the newest KeyDB.
 func empty(t *testing.T) (*memstore.Store, *formattest.Memory) {
 	m := formattest.NewMemory(t, New())
