@@ -111,6 +111,7 @@ func (c *recent) forget(key []byte) {
 func (c *recent) put(key, value []byte, flags uint32) bool {
 	hash := c.hashOf(key)
 	to := c.slot(key, hash)
+	room := len(value)
 	if to.place != 0 {
 		r := c.at(to.place)
 		was := r.flags()
@@ -124,8 +125,9 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 			return true
 		}
 		flags |= was & rowDirty
+		room = min(2*room, recentRow-recentHead-len(key)) // it may grow again
 	}
-	place := c.make(len(key), len(value))
+	place := c.make(len(key), room)
 	if place == 0 {
 		return false
 	}

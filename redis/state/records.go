@@ -48,7 +48,7 @@ func (s *State) Seal() error {
 		}
 	}
 	s.settle()
-	s.recent = nil
+	s.recent, s.ends = nil, nil
 	if s.err == nil {
 		s.fail(s.db.Flush())
 	}

@@ -184,7 +184,7 @@ func (s *State) fail(err error) {
 // the prefix; both arguments are views.
 func (s *State) scan(prefix []byte, f func(key, value []byte) bool) { s.walk(prefix, nil, false, f) }
 
-// walk is scan starting at a position after the prefix or, backwards, at the end of the rows.
+// walk is scan from a position after the prefix, or backwards from before it; nil is the first or the last row.
 func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) bool) {
 	if s.err != nil {
 		return
@@ -197,6 +197,8 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 	}
 	step, ok := it.Next, false
 	switch {
+	case back && from != nil:
+		step, ok = it.Prev, it.SeekLT(append(prefix[:len(prefix):len(prefix)], from...))
 	case back:
 		step, ok = it.Prev, it.Last()
 	case from != nil:

@@ -32,6 +32,7 @@ type State struct {
 	err    error // the first of the store
 
 	recent   *recent // nil: sealed
+	ends     *ends   // nil: sealed
 	storedID uint64  // the store has no rows of this id or later ones; 0: the store is empty
 
 	failure *failure // of its background work
@@ -68,6 +69,7 @@ func New(o Options) (*State, error) {
 		return nil, errors.Join(err, disk.RemoveAll(dir))
 	}
 	s.recent = newRecent(unsealed(s.memory) / 2)
+	s.ends = newEnds(s.recent.limit / 8)
 	return s, nil
 }
 

@@ -20,7 +20,7 @@ type Value struct {
 	id      uint64
 	count   uint64 // elements; of a string in chunks, bytes
 	loose   bool   // of a set or hash: count may include elements twice
-	shrunk  bool   // an element was removed since the value was found
+	least   uint64 // of a loose value: there are at least so many elements
 	head    uint64 // position of a list's first element
 	inline  bool   // a string's bytes are here
 	inlined []byte
@@ -94,6 +94,10 @@ func (v *Value) append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, v.id)
 	dst = binary.BigEndian.AppendUint64(dst, v.count)
 	switch v.Type {
+	case record.Hash, record.Set:
+		if v.loose {
+			dst = binary.BigEndian.AppendUint64(dst, v.least)
+		}
 	case record.List:
 		dst = binary.BigEndian.AppendUint64(dst, v.head)
 	case record.Stream:
@@ -118,6 +122,10 @@ func (s *State) decodeValue(b []byte) *Value {
 	}
 	v.id, v.count = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
 	switch b = b[16:]; v.Type {
+	case record.Hash, record.Set:
+		if v.loose {
+			v.least = binary.BigEndian.Uint64(b)
+		}
 	case record.List:
 		v.head = binary.BigEndian.Uint64(b)
 	case record.Stream:
