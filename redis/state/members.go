@@ -111,8 +111,9 @@ func decodeField(b []byte) Field {
 
 // SetField sets a field of a hash, new or not.
 func (v *Value) SetField(name []byte, f Field) {
-	v.added(dataKey(v.id, name))
-	v.putField(name, f)
+	key := dataKey(v.id, name)
+	v.added(key)
+	v.putField(key, f)
 }
 
 // ChangeField changes a field that a hash has; change reports whether there is anything to write.
@@ -123,13 +124,12 @@ func (v *Value) ChangeField(name []byte, change func(*Field) (bool, error)) erro
 	}
 	ok, err := change(&f)
 	if err == nil && ok {
-		v.putField(name, f)
+		v.putField(dataKey(v.id, name), f)
 	}
 	return err
 }
 
-func (v *Value) putField(name []byte, f Field) {
-	key := dataKey(v.id, name)
+func (v *Value) putField(key []byte, f Field) {
 	v.s.expiring = v.s.expiring || f.ExpireMS != 0
 	if 8+len(f.Value) > pieceBytes {
 		v.s.dropPieces(key)

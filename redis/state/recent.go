@@ -34,11 +34,12 @@ const (
 	recentHead  = 8
 	// recentRow is the largest row to cache; larger rows are only in the store.
 	recentRow = 64 << 10
-	// recentBeside is the memory of a row outside the blocks: its slots, its place in dirty, and the sort of
-	// dirty.
-	recentBeside = 3*8 + 4 + 16
+	// recentDirty is the memory of a changed row outside the blocks: its place in dirty, and the sort of dirty.
+	recentDirty = 4 + 16
+	// recentSlot is the size of a slot.
+	recentSlot = 8
 	// recentSlots is the initial number of slots. At most three quarters are in use.
-	recentSlots = 1 << 10
+	recentSlots = 1 << 6
 )
 
 // Flags of rows.
@@ -151,7 +152,7 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 			}
 			return true
 		}
-		room = min(2*room, recentRow-recentHead-len(key)) // it may grow again
+		room = min(room+room/4, recentRow-recentHead-len(key)) // it may grow again
 	}
 	place, room := c.make(len(key), room)
 	if place == 0 {
@@ -188,7 +189,7 @@ func (c *recent) make(key, value int) (place uint32, room int) {
 	if used+n > recentBlock {
 		last, used = last+1, 0
 	}
-	if c.rows > 0 && last*recentBlock+used+n+c.rows*recentBeside > c.limit {
+	if c.rows > 0 && last*recentBlock+used+n+len(c.dirty)*recentDirty+len(c.slots)*recentSlot > c.limit {
 		return 0, 0
 	}
 	if last == len(c.blocks) {
@@ -264,10 +265,10 @@ func (c *recent) age() {
 	var size [rowUsed/rowOnce + 1]int // of the rows, by use
 	c.each(func(r row) {
 		if f := r.flags(); f&rowDead == 0 {
-			size[f&rowUsed/rowOnce] += r.size() + recentBeside
+			size[f&rowUsed/rowOnce] += r.size()
 		}
 	})
-	least, over := uint32(1), size[1]+size[2]+size[3]-c.limit/2
+	least, over := uint32(1), size[1]+size[2]+size[3]+len(c.slots)*recentSlot-c.limit/2
 	for ; least < 3 && over >= size[least]; least++ {
 		over -= size[least]
 	}
@@ -275,7 +276,7 @@ func (c *recent) age() {
 		f := r.flags()
 		use := f & rowUsed / rowOnce
 		if use == least && over > 0 {
-			over -= r.size() + recentBeside
+			over -= r.size()
 			return false
 		}
 		r.mark(f - min(use, 1)*rowOnce)
@@ -289,11 +290,6 @@ func (c *recent) clear() { c.keep(func(row) bool { return false }) }
 // changed lists the places of the changed rows in key order, and marks them as written. The places are valid
 // until the next row is put.
 func (c *recent) changed() []uint32 {
-	type sorted struct {
-		first uint64 // bytes of the key after its kind: the id, mostly
-		place uint32
-		kind  byte
-	}
 	all := make([]sorted, 0, len(c.dirty))
 	for _, place := range c.dirty {
 		r := c.at(place)
@@ -302,22 +298,81 @@ func (c *recent) changed() []uint32 {
 			continue
 		}
 		if r.mark(f&^rowDirty | rowStored); f&(rowGone|rowStored) != rowGone {
-			key := r.key()
-			all = append(all, sorted{firstBytes(key[1:]), place, key[0]})
+			all = append(all, sorted{place: place})
 		}
 	}
-	slices.SortFunc(all, func(a, b sorted) int {
-		if c := cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.first, b.first)); c != 0 {
-			return c
-		}
-		return bytes.Compare(c.at(a.place).key(), c.at(b.place).key())
-	})
+	c.sort(all, 0)
 	out := c.dirty[:0]
 	for i := range all {
 		out = append(out, all[i].place)
 	}
 	c.dirty = c.dirty[:0]
 	return out
+}
+
+// sorted is a row to sort by a part of its key.
+type sorted struct {
+	part  uint64
+	place uint32
+}
+
+// sort sorts rows by their keys, which are equal up to from. It compares the 8 bytes at which the keys begin to differ, so
+// that it rarely looks at a row, then sorts those with equal bytes.
+func (c *recent) sort(rows []sorted, from int) {
+	if len(rows) < 2 {
+		return
+	}
+	first := c.at(rows[0].place).key()
+	same, least := len(first), len(first)
+	for i := range rows {
+		key := c.at(rows[i].place).key()
+		least = min(least, len(key))
+		for same = min(same, len(key)); from < same && string(key[from:same]) != string(first[from:same]); same-- {
+		}
+	}
+	if from > least { // a key ended, which looked like one with zeros
+		slices.SortFunc(rows, func(a, b sorted) int { return bytes.Compare(c.at(a.place).key(), c.at(b.place).key()) })
+		return
+	}
+	for i := range rows {
+		rows[i].part = firstBytes(c.at(rows[i].place).key()[same:])
+	}
+	sortParts(rows, 56)
+	for begin, i := 0, 1; i <= len(rows); i++ {
+		if i == len(rows) || rows[i].part != rows[begin].part {
+			c.sort(rows[begin:i], same+8)
+			begin = i
+		}
+	}
+}
+
+// sortParts sorts rows by the bytes of their parts from shift on: many by a byte at a time, in place.
+func sortParts(rows []sorted, shift int) {
+	if len(rows) < 128 || shift < 0 {
+		slices.SortFunc(rows, func(a, b sorted) int { return cmp.Compare(a.part, b.part) })
+		return
+	}
+	var next, end [256]int
+	for _, r := range rows {
+		end[byte(r.part>>shift)]++
+	}
+	at := 0
+	for b := range end {
+		next[b], at = at, at+end[b]
+		end[b] = at
+	}
+	for b := range end {
+		for next[b] < end[b] {
+			to := byte(rows[next[b]].part >> shift)
+			rows[next[b]], rows[next[to]] = rows[next[to]], rows[next[b]]
+			next[to]++
+		}
+	}
+	at = 0
+	for b := range end {
+		sortParts(rows[at:end[b]], shift-8)
+		at = end[b]
+	}
 }
 
 // firstBytes returns the first 8 bytes as a number with the same order.

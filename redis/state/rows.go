@@ -288,7 +288,7 @@ func (s *State) metaKey(db int, key []byte) []byte {
 
 // dataKey returns a row of an id; the parts follow each other.
 func dataKey(id uint64, parts ...[]byte) []byte {
-	n := 9
+	n := 9 + 16 // and a number or two that the caller appends
 	for _, p := range parts {
 		n += len(p)
 	}

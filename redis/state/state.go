@@ -77,7 +77,7 @@ func New(o Options) (*State, error) {
 // unsealed is the memory until Seal. No other part of the program needs memory then, so it is three times the
 // limit, less the needs of the program itself: a replay looks up most of the rows it writes, at random, and
 // slows down with a small cache.
-func unsealed(memory int64) int64 { return max(memory, 3*memory-4<<20) }
+func unsealed(memory int64) int64 { return max(memory, 3*memory-2<<20) }
 
 // open opens the store.
 func (s *State) open(memory int64) error {
@@ -96,7 +96,7 @@ func (s *State) open(memory int64) error {
 		DisableWAL:                  true,
 		MemTableSize:                uint64(memTable),
 		MemTableStopWritesThreshold: maxMemTables,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       16, // tables with all kinds of keys, so that each compaction writes nearly all rows
 		MaxOpenFiles:                500,
 		Levels:                      levels,
 		Logger:                      silent{},
