@@ -157,8 +157,13 @@ func (s *State) ingest(places []uint32) error {
 			return err
 		}
 		w := sstable.NewWriter(objstorageprovider.NewFileWritable(file), o)
+		kind := s.recent.at(places[0]).key()[0] // rows of elements may be merged without those of keys
 		for n := 1; len(places) > 0 && err == nil && (n%256 > 0 || w.EstimatedSize() < tableBytes); n++ {
-			if r := s.recent.at(places[0]); r.flags()&rowGone != 0 {
+			r := s.recent.at(places[0])
+			if r.key()[0] != kind {
+				break
+			}
+			if r.flags()&rowGone != 0 {
 				err = w.Delete(r.key())
 			} else {
 				err = w.Set(r.key(), r.value())
