@@ -114,6 +114,9 @@ func (c *Commands) begin() (int, error) {
 
 // argument appends the next argument to the buffer.
 func (c *Commands) argument() error {
+	if c.buffered() {
+		return nil
+	}
 	at := c.off
 	line, err := c.line()
 	if err := c.begins(line, err, at, "an argument", '$'); err != nil {
@@ -134,6 +137,23 @@ func (c *Commands) argument() error {
 	passed, err := c.r.Discard(2)
 	c.pass(int64(passed))
 	return c.cut(err)
+}
+
+// buffered is argument for one that is short, intact and in the buffer of the reader. It reports false for any other.
+func (c *Commands) buffered() bool {
+	b, _ := c.r.Peek(c.r.Buffered())
+	n, i := 0, 1
+	for ; i < min(len(b), 8) && b[i]-'0' <= 9; i++ {
+		n = 10*n + int(b[i]-'0')
+	}
+	if end := i + 4 + n; i == 1 || end > len(b) || b[0] != '$' || b[i] != '\r' || b[i+1] != '\n' || c.left >= 0 && int64(end) > c.left {
+		return false
+	}
+	c.buf = append(c.buf, b[i+2:i+2+n]...)
+	c.ends = append(c.ends, len(c.buf))
+	passed, _ := c.r.Discard(i + 4 + n)
+	c.pass(int64(passed))
+	return true
 }
 
 // begins checks the first byte of a line; err is the error of reading the line.

@@ -43,6 +43,6 @@
 //
 // The row of a key whose value is lost is 0x40 ‖ reason; 0x41 ‖ reason if the key may not exist (lost.go).
 //
-// 0x80 is added to the type if the count of a set or hash is only a bound. Numbers without a byte order are
-// BE64. A large value is split into pieces (large.go).
+// 0x20 is added to the type if there is an expiry. 0x80 is added if the count of a set or hash is only an upper bound; the
+// lower bound follows it. In rows of keys, ids and counts are varints; other numbers without a byte order are BE64. A large value is split into pieces (large.go).
 package state

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -73,11 +74,13 @@ func (s *State) Find(key []byte) *Value { return s.FindIn(s.current, key) }
 
 // FindIn is Find in a database.
 func (s *State) FindIn(db int, key []byte) *Value {
-	b, ok := s.get(s.metaKey(db, key))
+	b, ok := s.look(s.metaKey(db, key))
 	if !ok {
 		return nil
 	}
-	return s.decodeValue(b)
+	v := s.decodeValue(b)
+	v.inlined = bytes.Clone(v.inlined)
+	return v
 }
 
 // Store assigns a value to a key, or removes the key if the value has no elements left. Strings and streams

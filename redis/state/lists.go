@@ -49,10 +49,17 @@ func (v *Value) Trim(from, to int64) {
 // SetItem overwrites an element of a list.
 func (v *Value) SetItem(i int64, elem []byte) { v.s.set(v.item(uint64(i)), elem) }
 
-// Items calls f with the elements of a list in order, views, until it returns false.
+// Items calls f with the elements of a list in order, views, until it returns false. f does not change them.
 func (v *Value) Items(f func(elem []byte) bool) {
 	n := uint64(0)
 	if v.count == 0 {
+		return
+	}
+	if !v.s.mayBeStored(dataKey(v.id)) { // all its rows are cached
+		for more := true; more && n < v.count; n++ {
+			elem, _ := v.s.get(v.item(n))
+			more = f(elem)
+		}
 		return
 	}
 	v.s.walk(dataKey(v.id), binary.BigEndian.AppendUint64(nil, v.head), false, func(_, elem []byte) bool {

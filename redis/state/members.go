@@ -18,17 +18,30 @@ func (v *Value) Remove(name []byte) {
 	if key := dataKey(v.id, name); v.s.has(key) {
 		v.s.del(key)
 		v.count--
-		v.shrunk = true
+		v.least = max(v.least, 1) - 1
 	}
 }
 
 // added counts an element that is about to be written. A lookup in the store would take longer than the rest
-// of the command, so added skips it: the value is loose from then on.
+// of the command, so added skips it: the value is loose from then on. The first two elements are looked up, lest the value
+// has to be counted whenever one of few is removed.
 func (v *Value) added(key []byte) {
 	there, sure := v.s.peek(key)
-	if v.loose = v.loose || !sure; !there {
-		v.count++
+	if !v.loose {
+		v.least = v.count
 	}
+	if !sure && v.least < 2 {
+		there, sure = v.s.has(key), true
+	}
+	switch {
+	case there:
+		return
+	case sure:
+		v.least++
+	default:
+		v.loose = true
+	}
+	v.count++
 }
 
 // tighten counts the elements of a loose value.
@@ -51,20 +64,13 @@ func (v *Value) AtMost() int64 {
 	return int64(v.count)
 }
 
-// Empty reports whether the value has no elements.
+// Empty reports whether the value has no elements. A loose value has to be counted once so many of its elements were removed
+// that none may be left: then its bounds are equal, and far from zero if many are left.
 func (v *Value) Empty() bool {
-	if v == nil || !v.loose {
-		return v.AtMost() == 0
+	if v != nil && v.least == 0 {
+		v.tighten()
 	}
-	if !v.shrunk {
-		return false
-	}
-	left := false
-	v.s.scan(dataKey(v.id), func(_, _ []byte) bool {
-		left = true
-		return false
-	})
-	return !left
+	return v.AtMost() == 0
 }
 
 // AddMember adds a member to a set.
@@ -105,8 +111,9 @@ func decodeField(b []byte) Field {
 
 // SetField sets a field of a hash, new or not.
 func (v *Value) SetField(name []byte, f Field) {
-	v.added(dataKey(v.id, name))
-	v.putField(name, f)
+	key := dataKey(v.id, name)
+	v.added(key)
+	v.putField(key, f)
 }
 
 // ChangeField changes a field that a hash has; change reports whether there is anything to write.
@@ -117,13 +124,12 @@ func (v *Value) ChangeField(name []byte, change func(*Field) (bool, error)) erro
 	}
 	ok, err := change(&f)
 	if err == nil && ok {
-		v.putField(name, f)
+		v.putField(dataKey(v.id, name), f)
 	}
 	return err
 }
 
-func (v *Value) putField(name []byte, f Field) {
-	key := dataKey(v.id, name)
+func (v *Value) putField(key []byte, f Field) {
 	v.s.expiring = v.s.expiring || f.ExpireMS != 0
 	if 8+len(f.Value) > pieceBytes {
 		v.s.dropPieces(key)

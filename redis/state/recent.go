@@ -11,32 +11,35 @@ import (
 // recent caches the rows used last: most commands find all their rows here, and a row that changes often
 // reaches the store once. A hash table maps keys to rows, which are appended to blocks of memory:
 //
-//	+-----------+--------------+----------------+----------+-----+--------------+
-//	| flags (4) | len(key) (4) | len(value) (4) | room (4) | key | value … room |
-//	+-----------+--------------+----------------+----------+-----+--------------+
+//	+----------------------------------------------------+-----+--------------+
+//	| flags (6b) len(key) (17b) len(value) (17b) room (17b) | key | value … room |
+//	+----------------------------------------------------+-----+--------------+
 //
-// When the blocks are full, changed rows are written to the store in key order, and the cache starts empty.
+// When the blocks are full, the places of rows that moved are reclaimed. If there are few, changed rows are written to the
+// store in key order, and the rows used since the last time stay, up to half of the cache.
 type recent struct {
 	limit  int // bytes of blocks
 	blocks [][]byte
-	used   int // of the last block
-	last   int // number of the last block in use
+	used   []int // of each block
+	last   int   // number of the last block in use
 	slots  []slot
 	rows   int      // slots in use
+	dead   int      // bytes of rows that moved
 	dirty  []uint32 // places of changed rows, and of rows that were changed
 	seed   maphash.Seed
 }
 
 const (
 	recentBlock = 1 << 20
-	recentHead  = 16
+	recentHead  = 8
 	// recentRow is the largest row to cache; larger rows are only in the store.
 	recentRow = 64 << 10
-	// recentBeside is the memory of a row outside the blocks: its slots, its place in dirty, and the sort of
-	// dirty.
-	recentBeside = 3*8 + 4 + 16
+	// recentDirty is the memory of a changed row outside the blocks: its place in dirty, and the sort of dirty.
+	recentDirty = 4 + 16
+	// recentSlot is the size of a slot.
+	recentSlot = 8
 	// recentSlots is the initial number of slots. At most three quarters are in use.
-	recentSlots = 1 << 10
+	recentSlots = 1 << 6
 )
 
 // Flags of rows.
@@ -45,6 +48,17 @@ const (
 	rowDirty              // the store does not have this version
 	rowStored             // the store may have another one, or this one
 	rowDead               // the row was moved, or is only in the store
+	rowOnce               // 0 to 3 times rowOnce: it was used since it was put, and how often the cache was full since then
+	rowUsed   = 3 * rowOnce
+)
+
+// Positions and width of the numbers in the head of a row.
+const (
+	headKey   = 6
+	headValue = headKey + headBits
+	headRoom  = headValue + headBits
+	headBits  = 17
+	headFlags = 1<<headKey - 1
 )
 
 func newRecent(limit int64) *recent {
@@ -60,16 +74,21 @@ type slot struct {
 // row is a row in its place.
 type row []byte
 
-func (r row) flags() uint32 { return binary.LittleEndian.Uint32(r) }
-func (r row) mark(f uint32) { binary.LittleEndian.PutUint32(r, f) }
-func (r row) keyLen() int   { return int(binary.LittleEndian.Uint32(r[4:])) }
-func (r row) valueLen() int { return int(binary.LittleEndian.Uint32(r[8:])) }
-func (r row) room() int     { return int(binary.LittleEndian.Uint32(r[12:])) }
-func (r row) key() []byte   { return r[recentHead : recentHead+r.keyLen()] }
-func (r row) value() []byte { return r[recentHead+r.keyLen():][:r.valueLen():r.valueLen()] }
-func (r row) put(value []byte) {
-	binary.LittleEndian.PutUint32(r[8:], uint32(len(value)))
-	copy(r[recentHead+r.keyLen():], value)
+func (r row) head() uint64       { return binary.LittleEndian.Uint64(r) }
+func (r row) length(at uint) int { return int(r.head() >> at & (1<<headBits - 1)) }
+func (r row) flags() uint32      { return uint32(r.head() & headFlags) }
+func (r row) keyLen() int        { return r.length(headKey) }
+func (r row) valueLen() int      { return r.length(headValue) }
+func (r row) room() int          { return r.length(headRoom) }
+func (r row) size() int          { return recentHead + r.keyLen() + r.room() }
+func (r row) key() []byte        { return r[recentHead : recentHead+r.keyLen()] }
+func (r row) value() []byte      { return r[recentHead+r.keyLen():][:r.valueLen():r.valueLen()] }
+func (r row) mark(f uint32)      { r.set(f, r.keyLen(), r.valueLen(), r.room()) }
+func (r row) put(value []byte)   { copy(r[recentHead+r.keyLen():], value) }
+
+// set writes the head of a row.
+func (r row) set(flags uint32, key, value, room int) {
+	binary.LittleEndian.PutUint64(r, uint64(flags)|uint64(key)<<headKey|uint64(value)<<headValue|uint64(room)<<headRoom)
 }
 
 // at returns the row of a place.
@@ -93,10 +112,18 @@ func (c *recent) hashOf(key []byte) uint32 { return uint32(maphash.Bytes(c.seed,
 
 // find returns the cached row of a key, or nil.
 func (c *recent) find(key []byte) row {
-	if s := c.slot(key, c.hashOf(key)); s.place != 0 && c.at(s.place).flags()&rowDead == 0 {
-		return c.at(s.place)
+	s := c.slot(key, c.hashOf(key))
+	if s.place == 0 {
+		return nil
 	}
-	return nil
+	r := c.at(s.place)
+	switch f := r.flags(); {
+	case f&rowDead != 0:
+		return nil
+	case f&rowUsed != rowUsed:
+		r.mark(f | rowUsed)
+	}
+	return r
 }
 
 // forget drops a cached row that the store has replaced.
@@ -111,36 +138,38 @@ func (c *recent) forget(key []byte) {
 func (c *recent) put(key, value []byte, flags uint32) bool {
 	hash := c.hashOf(key)
 	to := c.slot(key, hash)
+	room := len(value)
+	var old row
 	if to.place != 0 {
-		r := c.at(to.place)
-		was := r.flags()
-		flags = flags&^rowStored | was&rowStored
-		if len(value) <= r.room() {
-			r.put(value)
-			r.mark(flags | was&rowDirty)
+		old = c.at(to.place)
+		was := old.flags()
+		flags = flags&^rowStored | was&(rowStored|rowDirty) | rowUsed
+		if len(value) <= old.room() {
+			old.put(value)
+			old.set(flags, len(key), len(value), old.room())
 			if flags&rowDirty > was&rowDirty {
 				c.dirty = append(c.dirty, to.place)
 			}
 			return true
 		}
-		flags |= was & rowDirty
+		room = min(room+room/4, recentRow-recentHead-len(key)) // it may grow again
 	}
-	place := c.make(len(key), len(value))
+	place, room := c.make(len(key), room)
 	if place == 0 {
 		return false
 	}
-	if to.place == 0 {
+	if old == nil {
 		if c.rows++; 4*c.rows > 3*len(c.slots) {
-			c.grow()
+			c.resize(2 * len(c.slots))
 			to = c.slot(key, hash)
 		}
 	} else {
-		c.at(to.place).mark(rowDead)
+		old.mark(rowDead)
+		c.dead += old.size()
 	}
 	*to = slot{hash, place}
 	r := c.at(place)
-	r.mark(flags)
-	binary.LittleEndian.PutUint32(r[4:], uint32(len(key)))
+	r.set(flags, len(key), len(value), room)
 	copy(r[recentHead:], key)
 	r.put(value)
 	if flags&rowDirty != 0 {
@@ -149,55 +178,118 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 	return true
 }
 
-// make allocates a row and records the room for its value; 0 means that the cache is full. One row always
+// make allocates a row and returns the room for its value; place 0 means that the cache is full. One row always
 // fits.
-func (c *recent) make(key, value int) uint32 {
+func (c *recent) make(key, value int) (place uint32, room int) {
 	n := (recentHead + key + value + 7) &^ 7
-	last, used := c.last, c.used
+	last, used := c.last, 0
+	if len(c.blocks) > 0 {
+		used = c.used[last]
+	}
 	if used+n > recentBlock {
 		last, used = last+1, 0
 	}
-	if c.rows > 0 && last*recentBlock+used+n+c.rows*recentBeside > c.limit {
-		return 0
+	if c.rows > 0 && last*recentBlock+used+n+len(c.dirty)*recentDirty+len(c.slots)*recentSlot > c.limit {
+		return 0, 0
 	}
-	if c.last, c.used = last, used+n; last == len(c.blocks) {
-		c.blocks = append(c.blocks, make([]byte, recentBlock))
+	if last == len(c.blocks) {
+		c.blocks, c.used = append(c.blocks, make([]byte, recentBlock)), append(c.used, 0)
 	}
-	binary.LittleEndian.PutUint32(c.blocks[last][used+12:], uint32(n-recentHead-key))
-	return uint32((last*recentBlock+used)/8) + 1
+	c.last, c.used[last] = last, used+n
+	return uint32((last*recentBlock+used)/8) + 1, n - recentHead - key
 }
 
-// grow doubles the slots.
-func (c *recent) grow() {
+// resize changes the number of slots.
+func (c *recent) resize(n int) {
 	old := c.slots
-	c.slots = make([]slot, 2*len(old))
-	mask := uint32(len(c.slots) - 1)
+	c.slots = make([]slot, n)
 	for _, s := range old {
-		if s.place == 0 {
-			continue
+		if s.place != 0 {
+			*c.free(s.hash) = s
 		}
-		i := s.hash & mask
-		for c.slots[i].place != 0 {
-			i = (i + 1) & mask
-		}
-		c.slots[i] = s
 	}
+}
+
+// free returns a free slot for a hash.
+func (c *recent) free(hash uint32) *slot {
+	mask := uint32(len(c.slots) - 1)
+	i := hash & mask
+	for c.slots[i].place != 0 {
+		i = (i + 1) & mask
+	}
+	return &c.slots[i]
+}
+
+// each calls f with all rows, in the order of their places.
+func (c *recent) each(f func(r row)) {
+	for i := 0; i <= c.last && i < len(c.blocks); i++ {
+		for b := c.blocks[i][:c.used[i]]; len(b) > 0; b = b[row(b).size():] {
+			f(b)
+		}
+	}
+}
+
+// keep moves the rows for which in returns true together, and forgets all others.
+func (c *recent) keep(in func(r row) bool) {
+	clear(c.slots)
+	used, last := slices.Clone(c.used), c.last
+	c.rows, c.dead, c.last, c.dirty = 0, 0, 0, c.dirty[:0]
+	clear(c.used)
+	for i := 0; i <= last && i < len(c.blocks); i++ {
+		for b := c.blocks[i][:used[i]]; len(b) > 0; {
+			r := row(b[:row(b).size()])
+			b = b[len(r):]
+			if r.flags()&rowDead != 0 || !in(r) {
+				continue
+			}
+			if c.used[c.last]+len(r) > recentBlock {
+				c.last++
+			}
+			at := c.used[c.last]
+			c.used[c.last] += len(r)
+			moved := row(c.blocks[c.last][at:])
+			copy(moved, r)
+			hash := c.hashOf(moved.key())
+			place := uint32((c.last*recentBlock+at)/8) + 1
+			*c.free(hash) = slot{hash, place}
+			if c.rows++; moved.flags()&rowDirty != 0 {
+				c.dirty = append(c.dirty, place)
+			}
+		}
+	}
+}
+
+// age forgets the rows that were not used the last three times it was called and, while the rest takes more than half of the
+// cache, those that were not used the longest. No row may be dirty.
+func (c *recent) age() {
+	var size [rowUsed/rowOnce + 1]int // of the rows, by use
+	c.each(func(r row) {
+		if f := r.flags(); f&rowDead == 0 {
+			size[f&rowUsed/rowOnce] += r.size()
+		}
+	})
+	least, over := uint32(1), size[1]+size[2]+size[3]+len(c.slots)*recentSlot-c.limit/2
+	for ; least < 3 && over >= size[least]; least++ {
+		over -= size[least]
+	}
+	c.keep(func(r row) bool {
+		f := r.flags()
+		use := f & rowUsed / rowOnce
+		if use == least && over > 0 {
+			over -= r.size()
+			return false
+		}
+		r.mark(f - min(use, 1)*rowOnce)
+		return use >= least
+	})
 }
 
 // clear forgets all rows.
-func (c *recent) clear() {
-	clear(c.slots)
-	c.rows, c.used, c.last, c.dirty = 0, 0, 0, c.dirty[:0]
-}
+func (c *recent) clear() { c.keep(func(row) bool { return false }) }
 
 // changed lists the places of the changed rows in key order, and marks them as written. The places are valid
 // until the next row is put.
 func (c *recent) changed() []uint32 {
-	type sorted struct {
-		first uint64 // bytes of the key after its kind: the id, mostly
-		place uint32
-		kind  byte
-	}
 	all := make([]sorted, 0, len(c.dirty))
 	for _, place := range c.dirty {
 		r := c.at(place)
@@ -206,22 +298,81 @@ func (c *recent) changed() []uint32 {
 			continue
 		}
 		if r.mark(f&^rowDirty | rowStored); f&(rowGone|rowStored) != rowGone {
-			key := r.key()
-			all = append(all, sorted{firstBytes(key[1:]), place, key[0]})
+			all = append(all, sorted{place: place})
 		}
 	}
-	slices.SortFunc(all, func(a, b sorted) int {
-		if c := cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.first, b.first)); c != 0 {
-			return c
-		}
-		return bytes.Compare(c.at(a.place).key(), c.at(b.place).key())
-	})
+	c.sort(all, 0)
 	out := c.dirty[:0]
 	for i := range all {
 		out = append(out, all[i].place)
 	}
 	c.dirty = c.dirty[:0]
 	return out
+}
+
+// sorted is a row to sort by a part of its key.
+type sorted struct {
+	part  uint64
+	place uint32
+}
+
+// sort sorts rows by their keys, which are equal up to from. It compares the 8 bytes at which the keys begin to differ, so
+// that it rarely looks at a row, then sorts those with equal bytes.
+func (c *recent) sort(rows []sorted, from int) {
+	if len(rows) < 2 {
+		return
+	}
+	first := c.at(rows[0].place).key()
+	same, least := len(first), len(first)
+	for i := range rows {
+		key := c.at(rows[i].place).key()
+		least = min(least, len(key))
+		for same = min(same, len(key)); from < same && string(key[from:same]) != string(first[from:same]); same-- {
+		}
+	}
+	if from > least { // a key ended, which looked like one with zeros
+		slices.SortFunc(rows, func(a, b sorted) int { return bytes.Compare(c.at(a.place).key(), c.at(b.place).key()) })
+		return
+	}
+	for i := range rows {
+		rows[i].part = firstBytes(c.at(rows[i].place).key()[same:])
+	}
+	sortParts(rows, 56)
+	for begin, i := 0, 1; i <= len(rows); i++ {
+		if i == len(rows) || rows[i].part != rows[begin].part {
+			c.sort(rows[begin:i], same+8)
+			begin = i
+		}
+	}
+}
+
+// sortParts sorts rows by the bytes of their parts from shift on: many by a byte at a time, in place.
+func sortParts(rows []sorted, shift int) {
+	if len(rows) < 128 || shift < 0 {
+		slices.SortFunc(rows, func(a, b sorted) int { return cmp.Compare(a.part, b.part) })
+		return
+	}
+	var next, end [256]int
+	for _, r := range rows {
+		end[byte(r.part>>shift)]++
+	}
+	at := 0
+	for b := range end {
+		next[b], at = at, at+end[b]
+		end[b] = at
+	}
+	for b := range end {
+		for next[b] < end[b] {
+			to := byte(rows[next[b]].part >> shift)
+			rows[next[b]], rows[next[to]] = rows[next[to]], rows[next[b]]
+			next[to]++
+		}
+	}
+	at = 0
+	for b := range end {
+		sortParts(rows[at:end[b]], shift-8)
+		at = end[b]
+	}
 }
 
 // firstBytes returns the first 8 bytes as a number with the same order.

@@ -163,6 +163,60 @@ func TestRowsMove(t *testing.T) {
 	}
 }
 
+// TestAge: keys in use stay cached while others, which need several times the cache, pass through it.
+func TestAge(t *testing.T) {
+	s := cramped(t)
+	hot := func(i int) []byte { return fmt.Append(nil, "hot", i%200) }
+	value := bytes.Repeat([]byte("v"), 1000)
+	spills, missed := 0, 0
+	for i := range 8000 {
+		rows := s.recent.rows
+		if s.recent.find(s.metaKey(0, hot(i))) == nil && i >= 200 {
+			missed++
+		}
+		h := s.Find(hot(i))
+		if h == nil {
+			h = s.Make(record.Hash)
+		}
+		h.SetField(fmt.Append(nil, i), Field{})
+		s.Store(hot(i), h)
+		if s.SetString(fmt.Append(nil, "cold", i), value, 0); s.recent.rows < rows {
+			spills++
+		}
+	}
+	if spills < 5 || missed > 0 {
+		t.Errorf("%d spills, and %d rows in use were not cached", spills, missed)
+	}
+	if n := len(s.recent.slots)*recentSlot + len(s.recent.blocks)*recentBlock; n > s.recent.limit+recentBlock {
+		t.Errorf("the cache has %d bytes, its limit is %d", n, s.recent.limit)
+	}
+}
+
+// TestSort: rows are sorted by all bytes of their keys, also where one key begins another or ends with zeros.
+func TestSort(t *testing.T) {
+	c := newRecent(8 << 20)
+	r := rand.New(rand.NewPCG(1, 2))
+	var want []string
+	for range 5000 {
+		key := bytes.Repeat([]byte{byte(r.IntN(2))}, 1+r.IntN(20))
+		for i := range key {
+			if r.IntN(8) == 0 {
+				key[i] = byte(r.IntN(3))
+			}
+		}
+		if key = append([]byte("d0000prefix"), key...); c.find(key) == nil {
+			c.put(key, nil, rowDirty)
+			want = append(want, string(key))
+		}
+	}
+	slices.Sort(want)
+	for i, place := range c.changed() {
+		if got := string(c.at(place).key()); got != want[i] {
+			t.Fatalf("row %d is %q, want %q", i, got, want[i])
+		}
+	}
+}
+
 // TestLooseCounts: additions to a set or hash whose rows are only in the store are counted on demand, and a
 // value is gone once all its elements are removed.
 func TestLooseCounts(t *testing.T) {

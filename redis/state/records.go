@@ -48,15 +48,22 @@ func (s *State) Seal() error {
 		}
 	}
 	s.settle()
-	s.recent = nil
+	s.recent, s.ends = nil, nil
 	if s.err == nil {
 		s.fail(s.db.Flush())
+	}
+	if s.Err() == nil && s.nextID > manyValues && s.db.Metrics().ReadAmp() > 2 {
+		s.fail(s.db.Compact([]byte{'d'}, []byte{'e'}, false))
 	}
 	if s.Err() == nil {
 		s.fail(s.shrink())
 	}
 	return s.Err()
 }
+
+// manyValues is the number of collections from which merging their tables pays off: a reader seeks the rows of each in every
+// table that may hold some.
+const manyValues = 1000
 
 // size is the approximate size in bytes of a key and its value; value is its row.
 func (v *Value) size(key, value []byte) int64 {

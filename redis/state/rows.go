@@ -1,10 +1,14 @@
 package state
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/cockroachdb/pebble"
+	"github.com/cockroachdb/pebble/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/sstable"
 
 	"kvferry/internal/sys/bufpool"
 )
@@ -86,7 +90,7 @@ func (s *State) mayBeStored(key []byte) bool {
 // oversize reports whether a row is too large for the cache.
 func oversize(key, value []byte) bool { return recentHead+len(key)+len(value) > recentRow }
 
-// keep caches a row with flags; if the cache is full, it flushes and empties it first.
+// keep caches a row with flags; if the cache is full, it makes room first.
 func (s *State) keep(key, value []byte, flags uint32) {
 	for {
 		if flags&rowDirty != 0 && s.mayBeStored(key) {
@@ -95,8 +99,12 @@ func (s *State) keep(key, value []byte, flags uint32) {
 		if s.recent.put(key, value, flags) {
 			return
 		}
-		s.settle()
-		s.recent.clear()
+		if c := s.recent; c.dead > c.limit/4 {
+			c.keep(func(row) bool { return true })
+		} else {
+			s.settle()
+			c.age()
+		}
 	}
 }
 
@@ -105,8 +113,13 @@ func (s *State) settle() {
 	if s.recent == nil || len(s.recent.dirty) == 0 || s.err != nil {
 		return
 	}
+	places := s.recent.changed()
+	if s.storedID = s.nextID; len(places) >= tableRows {
+		s.fail(s.ingest(places))
+		return
+	}
 	b := s.db.NewBatch()
-	for _, place := range s.recent.changed() {
+	for _, place := range places {
 		r := s.recent.at(place)
 		if r.flags()&rowGone != 0 {
 			s.fail(b.Delete(r.key(), nil))
@@ -120,11 +133,50 @@ func (s *State) settle() {
 	}
 	s.apply(b)
 	s.fail(b.Close())
-	s.storedID = s.nextID
 }
 
-// settleBytes is the approximate number of bytes written to the store at once.
-const settleBytes = 256 << 10
+const (
+	// settleBytes is the approximate number of bytes written to the store at once.
+	settleBytes = 256 << 10
+	// tableRows is the number of rows from which they are written as tables of their own, which takes less than half as
+	// long: they do not pass through a memtable.
+	tableRows = 2000
+	// tableBytes is the approximate size of such a table.
+	tableBytes = 8 << 20
+)
+
+// ingest adds rows in key order to the store as tables.
+func (s *State) ingest(places []uint32) error {
+	fs := failing{s.fs, s.failure}
+	o := s.options.MakeWriterOptions(0, s.db.FormatMajorVersion().MaxTableFormat())
+	var paths []string
+	for len(places) > 0 {
+		path := s.fs.PathJoin(s.dir, fmt.Sprintf("run%d", len(paths)))
+		file, err := fs.Create(path)
+		if err != nil {
+			return err
+		}
+		w := sstable.NewWriter(objstorageprovider.NewFileWritable(file), o)
+		kind := s.recent.at(places[0]).key()[0] // rows of elements may be merged without those of keys
+		for n := 1; len(places) > 0 && err == nil && (n%256 > 0 || w.EstimatedSize() < tableBytes); n++ {
+			r := s.recent.at(places[0])
+			if r.key()[0] != kind {
+				break
+			}
+			if r.flags()&rowGone != 0 {
+				err = w.Delete(r.key())
+			} else {
+				err = w.Set(r.key(), r.value())
+			}
+			places = places[1:]
+		}
+		if err = cmp.Or(err, w.Close()); err != nil {
+			return err
+		}
+		paths = append(paths, path)
+	}
+	return s.db.Ingest(paths)
+}
 
 func (s *State) apply(b *pebble.Batch) {
 	if s.err == nil && !b.Empty() {
@@ -184,7 +236,7 @@ func (s *State) fail(err error) {
 // the prefix; both arguments are views.
 func (s *State) scan(prefix []byte, f func(key, value []byte) bool) { s.walk(prefix, nil, false, f) }
 
-// walk is scan starting at a position after the prefix or, backwards, at the end of the rows.
+// walk is scan from a position after the prefix, or backwards from before it; nil is the first or the last row.
 func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) bool) {
 	if s.err != nil {
 		return
@@ -197,6 +249,8 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 	}
 	step, ok := it.Next, false
 	switch {
+	case back && from != nil:
+		step, ok = it.Prev, it.SeekLT(append(prefix[:len(prefix):len(prefix)], from...))
 	case back:
 		step, ok = it.Prev, it.Last()
 	case from != nil:
@@ -239,7 +293,7 @@ func (s *State) metaKey(db int, key []byte) []byte {
 
 // dataKey returns a row of an id; the parts follow each other.
 func dataKey(id uint64, parts ...[]byte) []byte {
-	n := 9
+	n := 9 + 16 // and a number or two that the caller appends
 	for _, p := range parts {
 		n += len(p)
 	}

@@ -13,6 +13,9 @@ type Scored struct {
 	Member []byte
 }
 
+// orderPrefix is the length of the prefix of rows in an order: kind, id, kind.
+const orderPrefix = 10
+
 func (v *Value) memberKey(member []byte) []byte { return dataKey(v.id, []byte{'m'}, member) }
 
 // orderKey is the row of a member in score order. -0 and 0 are the same score.
@@ -55,20 +58,29 @@ func (v *Value) SetScore(member []byte, score float64) {
 		return
 	}
 	if ok {
-		v.s.del(v.orderKey(old, member))
+		v.unrank(old, member)
 	} else {
 		v.count++
 	}
 	v.s.set(v.memberKey(member), appendScore(nil, score))
-	v.s.set(v.orderKey(score, member), nil)
+	key := v.orderKey(score, member)
+	v.s.set(key, nil)
+	v.s.ends.put(v.id, key[orderPrefix:])
 }
 
 func (v *Value) removeScored(member []byte) {
 	if old, ok := v.Score(member); ok {
 		v.s.del(v.memberKey(member))
-		v.s.del(v.orderKey(old, member))
+		v.unrank(old, member)
 		v.count--
 	}
+}
+
+// unrank removes a member's row in score order.
+func (v *Value) unrank(score float64, member []byte) {
+	key := v.orderKey(score, member)
+	v.s.del(key)
+	v.s.ends.remove(v.id, key[orderPrefix:])
 }
 
 // Ranked calls f with the members of a sorted set in the order of scores, or backwards, until it returns false. The
@@ -77,9 +89,7 @@ func (v *Value) Ranked(back bool, f func(Scored) bool) {
 	if v == nil {
 		return
 	}
-	v.s.walk(dataKey(v.id, []byte{'s'}), nil, back, func(key, _ []byte) bool {
-		return f(Scored{decodeOrdered(key), key[8:]})
-	})
+	v.inOrder('s', back, func(key []byte) bool { return f(Scored{decodeOrdered(key), key[8:]}) })
 }
 
 // Scores calls f with the members of a sorted set in the order of their bytes, views, until it returns false.

@@ -25,13 +25,15 @@ type Options struct {
 // Methods that change it do not return errors of the store. Err returns the first; changes after it have no
 // effect.
 type State struct {
-	db     *pebble.DB // nil if it could not be opened again
-	dir    string
-	fs     vfs.FS
-	memory int64
-	err    error // the first of the store
+	db      *pebble.DB // nil if it could not be opened again
+	options *pebble.Options
+	dir     string
+	fs      vfs.FS
+	memory  int64
+	err     error // the first of the store
 
 	recent   *recent // nil: sealed
+	ends     *ends   // nil: sealed
 	storedID uint64  // the store has no rows of this id or later ones; 0: the store is empty
 
 	failure *failure // of its background work
@@ -67,25 +69,26 @@ func New(o Options) (*State, error) {
 	if err := s.open(unsealed(s.memory)); err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(dir))
 	}
-	s.recent = newRecent(unsealed(s.memory) / 2)
+	s.recent = newRecent(unsealed(s.memory) / 3 * 2)
+	s.ends = newEnds(s.recent.limit / 8)
 	return s, nil
 }
 
 // unsealed is the memory until Seal. No other part of the program needs memory then, so it is three times the
 // limit, less the needs of the program itself: a replay looks up most of the rows it writes, at random, and
 // slows down with a small cache.
-func unsealed(memory int64) int64 { return max(memory, 3*memory-8<<20) }
+func unsealed(memory int64) int64 { return max(memory, 3*memory-2<<20) }
 
 // open opens the store.
 func (s *State) open(memory int64) error {
-	memTable := min(max(memory/16, 1<<19), 32<<20)
+	memTable := min(max(memory/32, 1<<19), 32<<20)
 	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables counts against it
 	defer cache.Unref()
 	levels := make([]pebble.LevelOptions, 7)
 	for i := range levels {
 		levels[i] = pebble.LevelOptions{BlockSize: 4 << 10, FilterPolicy: bloom.FilterPolicy(10), TargetFileSize: 8 << 20}
 	}
-	db, err := pebble.Open(s.dir, &pebble.Options{
+	s.options = &pebble.Options{
 		FS:                          failing{s.fs, s.failure},
 		EventListener:               s.failure.listener(),
 		L0StopWritesThreshold:       1000, // a compaction that keeps failing must not block writers
@@ -93,11 +96,13 @@ func (s *State) open(memory int64) error {
 		DisableWAL:                  true,
 		MemTableSize:                uint64(memTable),
 		MemTableStopWritesThreshold: maxMemTables,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       16, // tables with all kinds of keys, so that each compaction writes nearly all rows
 		MaxOpenFiles:                500,
 		Levels:                      levels,
 		Logger:                      silent{},
-	})
+	}
+	s.options.EnsureDefaults()
+	db, err := pebble.Open(s.dir, s.options)
 	if failed := s.failure.get(); failed != nil && err == nil {
 		err = errors.Join(failed, db.Close())
 	}

@@ -23,7 +23,9 @@ func (v *Value) entryKey(id StreamID) []byte { return id.append(dataKey(v.id, []
 
 // AddEntry adds an entry to a stream that does not have it, with its fields and values packed.
 func (v *Value) AddEntry(id StreamID, packed []byte) {
-	v.s.set(v.entryKey(id), packed)
+	key := v.entryKey(id)
+	v.s.set(key, packed)
+	v.s.ends.put(v.id, key[orderPrefix:])
 	v.count++
 }
 
@@ -32,11 +34,13 @@ func (v *Value) HasEntry(id StreamID) bool { return v.s.has(v.entryKey(id)) }
 
 // RemoveEntry removes an entry that a stream has.
 func (v *Value) RemoveEntry(id StreamID) {
-	v.s.del(v.entryKey(id))
+	key := v.entryKey(id)
+	v.s.del(key)
+	v.s.ends.remove(v.id, key[orderPrefix:])
 	v.count--
 }
 
 // Entries calls f with the ids of a stream's entries in order, or backwards, until it returns false.
 func (v *Value) Entries(back bool, f func(StreamID) bool) {
-	v.s.walk(dataKey(v.id, []byte{'e'}), nil, back, func(key, _ []byte) bool { return f(decodeID(key)) })
+	v.inOrder('e', back, func(key []byte) bool { return f(decodeID(key)) })
 }

@@ -20,7 +20,7 @@ type Value struct {
 	id      uint64
 	count   uint64 // elements; of a string in chunks, bytes
 	loose   bool   // of a set or hash: count may include elements twice
-	shrunk  bool   // an element was removed since the value was found
+	least   uint64 // of a loose value: there are at least so many elements
 	head    uint64 // position of a list's first element
 	inline  bool   // a string's bytes are here
 	inlined []byte
@@ -72,8 +72,11 @@ func (v *Value) Len() int64 {
 	return int64(v.count)
 }
 
-// looseType is the bit in the type byte of a loose value's row.
-const looseType = 0x80
+// Bits in the type byte of a row: a loose value, and one with an expiry.
+const (
+	looseType    = 0x80
+	expiringType = 0x20
+)
 
 func (v *Value) append(dst []byte) []byte {
 	if v.lost != 0 {
@@ -83,17 +86,23 @@ func (v *Value) append(dst []byte) []byte {
 	if v.loose {
 		kind |= looseType
 	}
-	dst = append(dst, kind)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(v.ExpireMS))
+	if v.ExpireMS != 0 {
+		dst = binary.LittleEndian.AppendUint64(append(dst, kind|expiringType), uint64(v.ExpireMS))
+	} else {
+		dst = append(dst, kind)
+	}
 	if v.Type == record.String {
 		if v.inline {
 			return append(append(dst, 0), v.inlined...)
 		}
 		dst = append(dst, 1)
 	}
-	dst = binary.BigEndian.AppendUint64(dst, v.id)
-	dst = binary.BigEndian.AppendUint64(dst, v.count)
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, v.id), v.count)
 	switch v.Type {
+	case record.Hash, record.Set:
+		if v.loose {
+			dst = binary.AppendUvarint(dst, v.least)
+		}
 	case record.List:
 		dst = binary.BigEndian.AppendUint64(dst, v.head)
 	case record.Stream:
@@ -107,8 +116,11 @@ func (s *State) decodeValue(b []byte) *Value {
 	if l := lostness(b[0]); l == lostKey || l == lostName {
 		return &Value{s: s, Type: record.Other, lost: l, inlined: b[1:]}
 	}
-	v := &Value{s: s, Type: record.Type(b[0] &^ looseType), loose: b[0]&looseType != 0, ExpireMS: int64(binary.LittleEndian.Uint64(b[1:]))}
-	b = b[9:]
+	kind := b[0]
+	v := &Value{s: s, Type: record.Type(kind &^ (looseType | expiringType)), loose: kind&looseType != 0}
+	if b = b[1:]; kind&expiringType != 0 {
+		v.ExpireMS, b = int64(binary.LittleEndian.Uint64(b)), b[8:]
+	}
 	if v.Type == record.String {
 		if v.inline = b[0] == 0; v.inline {
 			v.inlined = b[1:]
@@ -116,12 +128,23 @@ func (s *State) decodeValue(b []byte) *Value {
 		}
 		b = b[1:]
 	}
-	v.id, v.count = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
-	switch b = b[16:]; v.Type {
+	v.id, b = number(b)
+	v.count, b = number(b)
+	switch v.Type {
+	case record.Hash, record.Set:
+		if v.loose {
+			v.least, _ = number(b)
+		}
 	case record.List:
 		v.head = binary.BigEndian.Uint64(b)
 	case record.Stream:
 		v.Last, v.Deleted, v.Added = decodeID(b), decodeID(b[16:]), binary.BigEndian.Uint64(b[32:])
 	}
 	return v
+}
+
+// number takes a number from the start of a row.
+func number(b []byte) (uint64, []byte) {
+	x, n := binary.Uvarint(b)
+	return x, b[n:]
 }

@@ -118,7 +118,11 @@ func cmdZremrangebyrank(s *server.Server, a [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return removeWhere(s, a[1], v, false, func(i int64, _ state.Scored) (bool, bool) {
+	back := from > v.Len()-to // from the end that is nearer
+	if back {
+		from, to = v.Len()-to, v.Len()-from
+	}
+	return removeWhere(s, a[1], v, back, func(i int64, _ state.Scored) (bool, bool) {
 		return i >= from && i < to, i+1 < to
 	})
 }

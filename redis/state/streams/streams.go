@@ -2,6 +2,7 @@ package streams
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
@@ -173,7 +174,11 @@ func add(s *server.Server, key []byte, id state.StreamID, pairs [][]byte, t *lim
 	if err := t.unsure(v, 1); err != nil {
 		return err
 	}
-	var packed []byte
+	size := 0
+	for _, b := range pairs {
+		size += len(b) + binary.MaxVarintLen32
+	}
+	packed := make([]byte, 0, size)
 	for j := 0; j < len(pairs); j += 2 {
 		packed = record.AppendPair(packed, pairs[j], pairs[j+1])
 	}
