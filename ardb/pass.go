@@ -35,11 +35,7 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	if p.subset { // rows are counted one by one: some are for other passes
 		return record.Gather(p, nil), nil
 	}
-	p.batch, p.room = store.Batched(it), make([]store.Row, record.BatchLen)
-	p.texts, p.elems = make([]record.Record, record.BatchLen), make([]record.Element, record.BatchLen)
-	for i := range p.texts {
-		p.texts[i] = record.Record{Header: record.Header{Type: record.String, Len: 1}, First: i, Rows: record.Rows{Of: p.places(), Meta: 1}}
-	}
+	p.batch = store.Batched(it)
 	return record.Gather(p, p.strings), nil
 }
 

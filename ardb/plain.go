@@ -111,13 +111,14 @@ func (p *pass) strings(b *record.Batch) error {
 	if err := p.advance(); err != nil {
 		return err
 	}
+	p.texts.Grow("", record.Rows{Of: p.places(), Meta: 1})
 	rows, _ := p.plain()
-	n := 0
-	for p.arena = p.arena[:0]; n < len(rows) && p.plainString(&p.texts[n], &p.elems[n], &rows[n]); {
+	n, most := 0, min(len(rows), len(p.texts.Elems))
+	for p.arena = p.arena[:0]; n < most && p.plainString(&p.texts.Records[n], &p.texts.Elems[n], &rows[n]); {
 		n++
 	}
 	p.passPlain(n)
-	b.Records, b.Elems = p.texts[:n], p.elems[:n]
+	b.Records, b.Elems = p.texts.Records[:n], p.texts.Elems[:n]
 	return nil
 }
 

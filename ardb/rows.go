@@ -34,8 +34,7 @@ type pass struct {
 	batch store.Batcher // nil: rows are read one by one
 	room  []store.Row
 	ahead []store.Row // of the batch; their views live until the next one
-	texts []record.Record
-	elems []record.Element
+	texts record.Texts
 	next  int  // of them
 	views bool // elements returned to the caller point into the batch
 
@@ -115,6 +114,7 @@ func (p *pass) fetch() (key, val []byte, err error) {
 		p.it.Tally(&p.tally)
 		return p.it.Next()
 	}
+	p.room = record.Room(p.room)
 	n, err := p.batch.NextBatch(p.room)
 	if err != nil {
 		return nil, nil, err

@@ -30,6 +30,7 @@ const (
 	gatherRecords = 64
 	gatherElems   = 128
 	gatherBytes   = 8 << 10
+	gatherFirst   = 16 // elements of the first batch
 	copyElems     = 16
 	copyBytes     = 1 << 10
 	holdBytes     = 64 << 10 // more is freed before the next batch is read
@@ -78,9 +79,7 @@ func (g *gathered) next() (*Batch, error) {
 			return b, g.err
 		}
 	}
-	if g.elems == nil {
-		g.elems, g.arena = make([]Element, gatherElems), make([]byte, 0, gatherBytes)
-	}
+	g.grow()
 	b.Records, b.Elems, g.arena, g.copied = g.records[:0], g.elems[:0], g.arena[:0], 0
 	for more := true; more && len(b.Records) < gatherRecords; {
 		more = g.one(b)
@@ -89,6 +88,16 @@ func (g *gathered) next() (*Batch, error) {
 		return nil, g.err
 	}
 	return b, nil
+}
+
+// grow makes room for the next batch. That for the first is small: most lookups need no more.
+func (g *gathered) grow() {
+	switch len(g.elems) {
+	case 0:
+		g.elems, g.arena = make([]Element, gatherFirst), make([]byte, 0, copyBytes)
+	case gatherFirst:
+		g.elems, g.arena = make([]Element, gatherElems), make([]byte, 0, gatherBytes)
+	}
 }
 
 // release frees large elements.
@@ -121,6 +130,9 @@ func (g *gathered) one(b *Batch) bool {
 func (g *gathered) goOn() (*Batch, error) {
 	b := &g.batch
 	last := b.Records[len(b.Records)-1]
+	if last.N > 0 {
+		g.grow()
+	}
 	last.Header, last.First, last.N = *g.head, 0, 0
 	*b = Batch{Records: append(g.records[:0], last), Elems: g.elems[:0], Cont: true}
 	g.arena, g.copied = g.arena[:0], 0

@@ -58,19 +58,29 @@ func (w *Walker) more() error {
 // Read fills dst with the next elements of the current record and returns their number. It returns 0, io.EOF after the
 // last element, and never 0, nil. Elements are valid until the next call.
 func (w *Walker) Read(dst []Element) (int, error) {
+	if len(dst) == 0 && w.b != nil {
+		return 0, nil
+	}
+	next, err := w.Peek()
+	n := copy(dst, next)
+	w.from += n
+	return n, err
+}
+
+// Peek returns elements that Read returns next, at least one; io.EOF after the last.
+func (w *Walker) Peek() ([]Element, error) {
 	for w.b != nil {
-		if n := copy(dst, w.b.Of(w.at)[w.from:]); n > 0 || len(dst) == 0 {
-			w.from += n
-			return n, nil
+		if next := w.b.Of(w.at)[w.from:]; len(next) > 0 {
+			return next, nil
 		}
 		if w.b.Ends(w.at) {
 			break
 		}
 		if err := w.more(); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	return 0, io.EOF
+	return nil, io.EOF
 }
 
 // Rows skips unread elements and returns the rows of the current record.

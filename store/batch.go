@@ -48,7 +48,7 @@ type Buffer struct {
 // NewBuffer returns a buffer that owns the iterator.
 func NewBuffer(it Iterator) *Buffer {
 	b := Batched(it)
-	return &Buffer{it: b, wait: Wait(b), room: make([]Row, record.BatchLen)}
+	return &Buffer{it: b, wait: Wait(b)}
 }
 
 // Pop returns the next row, or nil if Fill is needed first. It is valid until Fill.
@@ -65,6 +65,7 @@ func (b *Buffer) Fill() error {
 	if b.next < len(b.wait.Rows) {
 		return b.wait.Reload()
 	}
+	b.room = record.Room(b.room)
 	n, err := b.it.NextBatch(b.room)
 	b.wait.Set(b.room[:n])
 	b.next = 0

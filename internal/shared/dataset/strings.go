@@ -21,9 +21,6 @@ type StringPass interface {
 	Publish()
 }
 
-// stringBatch is the maximum number of rows in a batch.
-const stringBatch = 64
-
 // stringRows reads a keyspace in which a row is a record.
 type stringRows struct {
 	ctx     context.Context
@@ -32,9 +29,9 @@ type stringRows struct {
 	wait    store.Waiting // holds the rows of the last batch
 	tally   *record.Tally
 	keyAt   int
-	rows    [stringBatch]store.Row
-	records [stringBatch]record.Record
-	elems   [stringBatch]record.Element
+	rows    []store.Row
+	texts   record.Texts
+	of      record.Rows
 	batch   record.Batch
 }
 
@@ -42,11 +39,8 @@ type stringRows struct {
 // tally, of strings in places. keyAt is the offset of the user key in raw keys.
 func Strings(ctx context.Context, it store.Iterator, tally *record.Tally, places *record.Places, p StringPass, keyAt int) record.Reader {
 	b := store.Batched(it)
-	s := &stringRows{ctx: ctx, pass: p, it: b, wait: store.Wait(b), tally: tally, keyAt: keyAt}
-	for i := range s.records {
-		s.records[i] = record.Record{Header: record.Header{Type: record.String, Len: 1}, First: i, Rows: record.Rows{Of: places, Meta: 1}}
-	}
-	return s
+	return &stringRows{ctx: ctx, pass: p, it: b, wait: store.Wait(b), tally: tally, keyAt: keyAt,
+		of: record.Rows{Of: places, Meta: 1}}
 }
 
 // Next returns the strings of the next rows.
@@ -56,13 +50,15 @@ func (s *stringRows) Next() (*record.Batch, error) {
 		if err := s.ctx.Err(); err != nil {
 			return nil, err
 		}
-		n, err := s.it.NextBatch(s.rows[:])
+		s.rows = record.Room(s.rows)
+		s.texts.Grow("", s.of)
+		n, err := s.it.NextBatch(s.rows)
 		s.wait.Set(s.rows[:n])
 		if err != nil {
 			return nil, err
 		}
-		if n = s.pass.DecodeStrings(s.records[:], s.elems[:], s.rows[:n], s.it); n > 0 {
-			s.batch = record.Batch{Records: s.records[:n], Elems: s.elems[:n], Held: s}
+		if n = s.pass.DecodeStrings(s.texts.Records, s.texts.Elems, s.rows[:n], s.it); n > 0 {
+			s.batch = record.Batch{Records: s.texts.Records[:n], Elems: s.texts.Elems[:n], Held: s}
 			return &s.batch, nil
 		}
 	}
@@ -103,8 +99,8 @@ func (s *stringRows) values() (err error) {
 		if i == len(s.batch.Records) || !bytes.Equal(row.Key[s.keyAt:], s.batch.Records[i].Key) {
 			continue
 		}
-		if s.elems[i].Value = nil; row.Value != nil {
-			if s.elems[i].Value, err = s.pass.StringValue(row); err != nil {
+		if s.texts.Elems[i].Value = nil; row.Value != nil {
+			if s.texts.Elems[i].Value, err = s.pass.StringValue(row); err != nil {
 				return err
 			}
 		}

@@ -126,15 +126,16 @@ func TestValues(t *testing.T) {
 		{Key: []byte("c"), Value: []byte("3")}, {Key: []byte("last"), Value: []byte("x")}}
 	for row, want := range map[string]string{"": `["1" "" "3"]`, "c": `["1" "" ""]`, "nor": `["1" "" "3"]`} {
 		s := &stringRows{pass: &failing{row: row}, wait: store.Waiting{Rows: rows}}
+		s.texts.Elems = make([]record.Element, 3)
 		for _, key := range []string{"a", "b", "c"} {
 			n := len(s.batch.Records)
 			s.batch.Records = append(s.batch.Records, record.Record{Header: record.Header{Key: []byte(key)}})
-			s.elems[n].Value = []byte("old")
+			s.texts.Elems[n].Value = []byte("old")
 		}
 		err := s.values()
 		var got [][]byte
 		for i := range s.batch.Records {
-			got = append(got, s.elems[i].Value)
+			got = append(got, s.texts.Elems[i].Value)
 		}
 		if fmt.Sprintf("%q", got) != want || (err != nil) != (row == "c") {
 			t.Errorf("%s cannot be read: %q, %v", row, got, err)

@@ -44,7 +44,7 @@ func (o *InOrder) span(lo, hi []byte) (from, to []byte) {
 // RowSet reads data rows. User keys are sought in ascending order; each row is returned once, by Batch or as a stray.
 type RowSet interface {
 	Seek(key []byte) error
-	// SeekRow moves forward to the first row of the key at or after one. Rows in between are not returned.
+	// SeekRow moves forward to the first row at or after one, of the key or a later one. Rows in between are not returned.
 	SeekRow(raw []byte) error
 	// Batch returns some of the next rows of the user key, none after the last, and the length of the key prefix to skip.
 	// The rows are valid until the next call of any method.
@@ -78,7 +78,7 @@ type OrderedRows struct {
 // NewOrderedRows walks the rows of an iterator, which it closes.
 func NewOrderedRows(it store.Iterator, o *InOrder, compare func(a, b []byte) int, stray keylanes.Stray) *OrderedRows {
 	b := store.Batched(it)
-	return &OrderedRows{it: b, order: o, compare: compare, stray: stray, wait: store.Wait(b), room: make([]store.Row, record.BatchLen), want: o.AppendPrefix(nil, nil)}
+	return &OrderedRows{it: b, order: o, compare: compare, stray: stray, wait: store.Wait(b), want: o.AppendPrefix(nil, nil)}
 }
 
 // Seek moves to the rows of a user key.
@@ -149,6 +149,7 @@ func (s *OrderedRows) load() error {
 	if s.done || s.at < len(s.rows) {
 		return nil
 	}
+	s.room = record.Room(s.room)
 	n, err := s.it.NextBatch(s.room)
 	s.rows, s.at = s.room[:n], 0
 	s.wait.Set(s.rows)

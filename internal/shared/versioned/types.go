@@ -118,7 +118,7 @@ type Reader struct {
 	lone     *lones // members that only have an index row
 
 	books record.Books                    // of the engine's own records
-	rest  [record.BatchLen]record.Element // receives elements that are read for the checks only
+	rest  []record.Element // receives elements that are read for the checks only
 }
 
 // Store is an open store, or the part of one that holds a database.

@@ -36,7 +36,7 @@ func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 			break
 		}
 		c = r.m.top
-		if byte(c.Tr) != base.KindPut || c.suffix > 0 || r.m.large() || at+c.ulen > maxBatchKeys || r.m.same && r.watch != nil {
+		if byte(c.Tr) != base.KindPut || c.suffix > 0 || r.m.large() || at+c.ulen > cap(b.keys) || r.m.same && r.watch != nil {
 			r.pending = true
 			break
 		}

@@ -13,6 +13,8 @@ import (
 const (
 	// maxBatchKeys limits the bytes of keys in a batch.
 	maxBatchKeys = 32 << 10
+	// firstBatchKeys limits them in the first batch, with which most lookups end.
+	firstBatchKeys = 512
 	// maxBatchRows limits the rows of a batch of several runs.
 	maxBatchRows = 64
 	// shortLen and chunkLen are the sizes in which keys are copied; excess bytes are overwritten by the next copy.
@@ -45,10 +47,13 @@ func (b *rowBatch) start(c *Cursor) {
 	b.keys = append(b.keys[:0], c.buf[:c.ulen+base.TrailerLen]...)
 }
 
-// room allocates the key buffer.
+// room allocates the key buffer, a small one for the first batch.
 func (b *rowBatch) room() {
-	if b.keys == nil {
-		b.keys = make([]byte, 0, maxBatchKeys+2*chunkLen)
+	switch {
+	case b.keys == nil:
+		b.keys = make([]byte, 0, firstBatchKeys)
+	case cap(b.keys) < maxBatchKeys:
+		b.keys = make([]byte, 0, maxBatchKeys)
 	}
 }
 
@@ -73,7 +78,7 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 		}
 		end := q + unshared
 		size := shared + unshared
-		if end+vlen > len(d) || unshared <= base.TrailerLen || size > maxBatchKeys-at || shared >= ulen ||
+		if end+vlen > len(d) || unshared <= base.TrailerLen || size > cap(keys)-at || shared >= ulen ||
 			d[end-base.TrailerLen] != base.KindPut {
 			break
 		}
