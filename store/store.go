@@ -97,6 +97,8 @@ type Options struct {
 	Now time.Time
 	// Memory limits the buffers of the store, in bytes; 0 means 64 MiB.
 	Memory int64
+	// Hot keeps blocks that lookups have read; may be nil.
+	Hot *Hot
 	// MaxBlock limits the size of a decompressed block; 0 means the size that the longest value of a Redis server
 	// needs.
 	MaxBlock int64

@@ -42,6 +42,9 @@ func (d *damage) err(key []byte) error {
 
 // judged makes an error of reading damage the error of the key.
 func (k *Keyspace) judged(key []byte, err error) error {
+	if err == nil {
+		return nil
+	}
 	var block *store.BlockError
 	if errors.As(err, &block) {
 		return &command.DamagedError{Key: bytes.Clone(key), What: err.Error()}
@@ -59,9 +62,6 @@ type value struct {
 	found damage
 	skip  int64 // elements of a list before Start
 	ended bool
-
-	first []record.Element // elements read to see that the record exists; they are returned first
-	array [record.BatchLen]record.Element
 }
 
 // Seeks reports whether a lookup seeks elements of a type. It cannot if the whole record decides whether it is selected.
@@ -181,14 +181,14 @@ func (v *value) open(ctx context.Context, db command.Database, types record.Type
 		if start != nil && h.Type != v.how.Type {
 			return errOther
 		}
-		n, err := v.r.Read(v.array[:])
+		_, err = v.r.Peek()
 		if err == io.EOF && h.Type != record.Stream && start == nil {
 			continue // it has no elements
 		}
 		if err != nil && err != io.EOF {
 			return err
 		}
-		v.h, v.first = h, v.array[:n]
+		v.h = h
 		if s := v.how.Start; s != nil && h.Type == record.List && !h.Sought {
 			v.skip = s.Index
 		}
@@ -202,7 +202,8 @@ func (v *value) Header() *record.Header { return v.h }
 // Read returns the next elements.
 func (v *value) Read(dst []record.Element) (int, error) {
 	for !v.ended {
-		n, err := v.read(dst)
+		n, err := v.r.Read(dst)
+		err = v.k.judged(v.key, err)
 		if err == nil || err == io.EOF {
 			if damage := v.found.err(v.key); damage != nil { // what precedes it may be at the wrong place
 				return 0, damage
@@ -216,16 +217,6 @@ func (v *value) Read(dst []record.Element) (int, error) {
 		}
 	}
 	return 0, io.EOF
-}
-
-func (v *value) read(dst []record.Element) (int, error) {
-	if len(v.first) > 0 {
-		n := copy(dst, v.first)
-		v.first = v.first[n:]
-		return n, nil
-	}
-	n, err := v.r.Read(dst)
-	return n, v.k.judged(v.key, err)
 }
 
 // narrow drops elements before the start, as far as the source did not, and others than the only one.

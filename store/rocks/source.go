@@ -22,7 +22,7 @@ type tableSource struct {
 
 // newSource returns the source of a table file. All sources share the caches of the database.
 func (db *database) newSource(f *files.File, o *sst.Options) *tableSource {
-	o.LevelDB, o.Cache, o.Windows, o.Unpackers, o.Own = db.levelDB, &db.indexes, &db.env.Windows, &db.packers, db.opts.Own
+	o.LevelDB, o.Cache, o.Hot, o.Windows, o.Unpackers, o.Own = db.levelDB, &db.indexes, db.opts.Hot, &db.env.Windows, &db.packers, db.opts.Own
 	o.Salvage = db.opts.Salvage
 	s := &tableSource{Reader: sst.NewReader(f, o), file: f}
 	if o.Own {

@@ -30,6 +30,7 @@ type Options struct {
 	Salvage bool
 	// Shared by all tables of a store.
 	Cache     *Cache
+	Hot       *store.Hot
 	Windows   *files.Windows
 	Unpackers *Unpackers
 }

@@ -1,9 +1,11 @@
 package sst
 
 import (
+	"bytes"
 	"errors"
 
 	"kvferry/record"
+	"kvferry/store"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
 )
@@ -17,6 +19,7 @@ type Walk struct {
 	win   files.Window
 	plain []byte // buffer for decompressed blocks
 	block blocks.Block
+	found bool // by Seek
 }
 
 var _ blocks.Walk = (*Walk)(nil)
@@ -45,10 +48,16 @@ func (r *Reader) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, 
 }
 
 // Next moves to the next block.
-func (w *Walk) Next() (bool, error) { return w.idx.next() }
+func (w *Walk) Next() (bool, error) {
+	w.found = false
+	return w.idx.next()
+}
 
 // Seek moves to the first block that may hold keys at or after key.
-func (w *Walk) Seek(key []byte) (bool, error) { return w.idx.seek(key) }
+func (w *Walk) Seek(key []byte) (bool, error) {
+	w.found = true
+	return w.idx.seek(key)
+}
 
 // SkipTo advances by at least one block, to the first that ends at or after off.
 func (w *Walk) SkipTo(off uint64) (bool, error) { return w.idx.skipTo(off) }
@@ -70,6 +79,11 @@ func (w *Walk) Partition() (h blocks.Handle, sep []byte) {
 // Load reads, verifies and decompresses the block.
 func (w *Walk) Load() (blocks.Block, error) {
 	h := w.Handle()
+	hot := w.idx.r.opts.Hot
+	if b, ok := hot.Get(w.idx.r, h.Off).(*blocks.Block); ok {
+		w.block = *b
+		return w.block, nil
+	}
 	if cap(w.plain) > bigBlock && h.Size < bigBlock/16 {
 		w.plain = nil // free the buffer of a single large row
 	}
@@ -77,8 +91,25 @@ func (w *Walk) Load() (blocks.Block, error) {
 	if w.plain = plain; err != nil {
 		return blocks.Block{}, err
 	}
-	w.block, err = blocks.Parse(b)
+	if w.block, err = blocks.Parse(b); err == nil && w.found && hot.Wants(len(b)) {
+		err = w.keep(hot, h.Off, b)
+	}
 	return w.block, err
+}
+
+// keep keeps a block with the contents b. The walk gives up a buffer that has them.
+func (w *Walk) keep(hot *store.Hot, off uint64, b []byte) (err error) {
+	if w.plain == nil || cap(w.plain) > 2*len(b) || &b[0] != &w.plain[:1][0] { // a view of the window, or of a large buffer
+		b = bytes.Clone(b)
+	} else {
+		w.plain = nil
+	}
+	block := new(blocks.Block)
+	if *block, err = blocks.Parse(b); err == nil {
+		w.block = *block
+		hot.Put(w.idx.r, off, block, int64(cap(b)))
+	}
+	return err
 }
 
 // Counted reports whether the block was counted.
