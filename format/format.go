@@ -272,6 +272,8 @@ type Env struct {
 	// Start is where a lookup begins to read its record; nil: at the first element. Only a Seeker heeds it. Rows that
 	// are not read are neither checked nor counted.
 	Start *record.Start
+	// Lookups announces many passes over single keys. A file then sorts its keys without the values.
+	Lookups bool
 	// Copied is called while the items of a file are sorted; may be nil.
 	Copied store.Copied
 }

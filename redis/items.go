@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"sync"
 
@@ -155,6 +156,7 @@ type sorter struct {
 type order struct {
 	db    *database
 	types record.TypeSet
+	bare  bool // without values
 
 	mu     sync.Mutex // held while sorting
 	sorter *extsort.Sorter
@@ -163,7 +165,7 @@ type order struct {
 
 // sorted yields the items of a span. The first caller for some types scans the file and sorts; others wait for it.
 func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, span format.Span, e *format.Env) (items, error) {
-	o, err := s.take(db, t)
+	o, err := s.take(db, t, e.Lookups)
 	if err != nil {
 		return nil, err
 	}
@@ -177,14 +179,14 @@ func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, spa
 	return out, nil
 }
 
-// take returns the order for some types and pins it until release. It closes the other unpinned orders.
-func (s *source) take(db *database, t record.TypeSet) (o *order, err error) {
+// take returns the order for some types, bare for lookups, and pins it until release. It closes the other unpinned orders.
+func (s *source) take(db *database, t record.TypeSet, bare bool) (o *order, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := s.orders[:0]
 	for _, x := range s.orders {
 		switch {
-		case x.db == db && x.types == t:
+		case x.db == db && x.types == t && x.bare == bare:
 			o = x
 		case x.users == 0:
 			err = errors.Join(err, x.close())
@@ -193,7 +195,7 @@ func (s *source) take(db *database, t record.TypeSet) (o *order, err error) {
 		kept = append(kept, x)
 	}
 	if o == nil {
-		o = &order{db: db, types: t}
+		o = &order{db: db, types: t, bare: bare}
 		kept = append(kept, o)
 	}
 	o.users++
@@ -215,7 +217,7 @@ func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) 
 		return nil
 	}
 	memory := cmp.Or(max(e.Memory, 0), record.DefaultMemory)
-	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})
+	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir, Points: o.bare})
 	in := s.cutter(ctx, o.db, 0, s.end)
 	in.copied = e.Copied
 	if err := o.fill(sorter, in); err != nil {
@@ -240,6 +242,12 @@ func (o *order) fill(to *extsort.Sorter, in *cutter) error {
 
 // add adds either the keyed or the keyless (bare) items, and returns the sections that contain keyless items.
 func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, err error) {
+	feed := extsort.Feed(to)
+	defer func() {
+		if last := feed.Close(); err == nil {
+			err = last
+		}
+	}()
 	var row []byte
 	for {
 		it, err := in.next()
@@ -258,8 +266,8 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 			}
 			continue
 		}
-		row = appendRow(row[:0], it)
-		if err := to.Add(0, KeyOf(it), row); err != nil {
+		row = appendRow(row[:0], it, o.bare)
+		if err := feed.Add(KeyOf(it), row); err != nil {
 			return nil, err
 		}
 	}
@@ -311,8 +319,8 @@ func TypeOf(it *rdb.Item, h rdb.Header) record.Type {
 	return it.Type.RecordType(h)
 }
 
-func appendRow(dst []byte, it *rdb.Item) []byte {
-	inline := it.Value != nil && len(it.Value)+len(it.Members) <= maxInline || it.Op == rdb.OpFunction
+func appendRow(dst []byte, it *rdb.Item, bare bool) []byte {
+	inline := it.Value != nil && len(it.Value)+len(it.Members) <= maxInline && !bare || it.Op == rdb.OpFunction
 	dst = append(dst, byte(it.Op), byte(it.Type), 0)
 	dst = binary.AppendVarint(dst, it.ExpireMS)
 	dst = binary.AppendUvarint(dst, uint64(it.Off))
@@ -359,6 +367,9 @@ func (s *sorter) next() (*rdb.Item, error) {
 		}
 		return it, nil
 	}
+	if it.Op == rdb.OpKey && it.Type == rdb.TypeString {
+		return it, nil // whoever only lists keys does not need it
+	}
 	return it, s.fetch(it)
 }
 
@@ -368,7 +379,7 @@ func (s *sorter) fetch(it *rdb.Item) error {
 	if n > maxHeld {
 		return nil
 	}
-	s.value = append(s.value[:0], make([]byte, n)...)
+	s.value = slices.Grow(s.value[:0], int(n))[:n]
 	if _, _, err := disk.ReadAt(s.s.file, s.value, it.From); err != nil {
 		return fmt.Errorf("%s: offset %d: %w", s.s.name, it.From, err)
 	}

@@ -35,21 +35,14 @@ type reader struct {
 	places  *record.Places
 	ordered bool
 
-	texts [stringsAtOnce]record.Record
-	elems [stringsAtOnce]record.Element
+	texts record.Texts
 }
-
-// stringsAtOnce limits the strings of a batch.
-const stringsAtOnce = 64
 
 func newReader(s *source, db *database, t record.TypeSet, e *format.Env, items items) record.Reader {
 	r := &reader{s: s, db: db, types: t, env: e, items: items, now: e.Now.UnixMilli(), done: true, places: &record.Places{Meta: db.name + "/" + Keyspace},
 		decoder: rdb.Decoder{TempDir: e.TempDir, Memory: e.Memory / 4}}
 	if !t.Has(record.String) {
 		return record.Gather(r, nil)
-	}
-	for i := range r.texts {
-		r.texts[i] = record.Record{Header: record.Header{DB: db.name, Type: record.String, Len: 1}, First: i, Rows: r.rows()}
 	}
 	return record.Gather(r, r.strings)
 }
@@ -85,8 +78,9 @@ func (r *reader) Next() (*record.Header, error) {
 
 // strings fills a batch with the following items while they are plain strings.
 func (r *reader) strings(b *record.Batch) error {
-	n := r.items.strings(r.texts[:], r.elems[:])
-	b.Records, b.Elems = r.texts[:n], r.elems[:n]
+	r.texts.Grow(r.db.name, r.rows())
+	n := r.items.strings(r.texts.Records, r.texts.Elems)
+	b.Records, b.Elems = r.texts.Records[:n], r.texts.Elems[:n]
 	for i := range b.Records {
 		s := &b.Records[i]
 		s.DB, s.Expired, s.Class, s.N, s.Hidden = r.db.name, s.ExpireMS != 0 && s.ExpireMS < r.now, record.Copied, 1, false
@@ -110,7 +104,7 @@ func (r *reader) Heavy() bool {
 	case record.Stream, record.Other:
 		return true
 	}
-	return r.item.To-r.item.From > heavy || r.env.Wanted != nil && !r.env.Wanted(&r.h)
+	return r.later() || r.item.To-r.item.From > heavy || r.env.Wanted != nil && !r.env.Wanted(&r.h)
 }
 
 // End ends the record.
@@ -140,6 +134,10 @@ func (r *reader) begin() (bool, error) {
 		return true, nil
 	}
 	r.h.ExpireMS, r.h.Expired = it.ExpireMS, it.ExpireMS != 0 && it.ExpireMS < r.now
+	if r.later() {
+		r.h.Len = 1
+		return true, nil
+	}
 	if err := r.decoder.BeginItem(r.s.header(), it, r.s.file, &r.h); err != nil {
 		return false, r.damage(err)
 	}
@@ -147,6 +145,11 @@ func (r *reader) begin() (bool, error) {
 		r.h.Len = -1
 	}
 	return true, nil
+}
+
+// later reports whether the value is read only when it is wanted: a string that was sorted without.
+func (r *reader) later() bool {
+	return r.ordered && r.item.Value == nil && r.item.Op == rdb.OpKey && r.item.Type == rdb.TypeString
 }
 
 // TwiceDetail is the text of FindDuplicateKey; read names the item that counts.
@@ -174,6 +177,14 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	if r.h.Keyless != record.Keyed {
 		r.done = true
 		return r.whole(dst)
+	}
+	if r.later() && !r.some {
+		if err := r.items.(*sorter).fetch(r.item); err != nil {
+			return 0, err
+		}
+		if err := r.decoder.BeginItem(r.s.header(), r.item, r.s.file, &r.h); err != nil {
+			return 0, err // of a temporary file: a string begins without reading
+		}
 	}
 	n, err := r.decoder.Read(dst)
 	for err == nil && r.expiring() {

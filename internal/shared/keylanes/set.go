@@ -117,16 +117,17 @@ func (s *Set) Seek(key []byte) error {
 	return nil
 }
 
-// SeekRow moves forward to the first row of the current key at or after one. Rows in between are not returned.
+// SeekRow moves forward to the first row at or after one, of the current key or a later one. Rows in between are not
+// returned.
 func (s *Set) SeekRow(raw []byte) error {
 	c := s.cur
-	if c == nil || c.done || c.it == nil || c.taken {
+	if c == nil || c.done || c.it == nil {
 		return nil
 	}
 	compare := s.dir.keyspace.Comparer().Compare
 	for at := c.at; at < len(c.rows); at++ {
 		if compare(c.rows[at].Key, raw) >= 0 {
-			c.at, c.row = at, c.rows[at]
+			c.at, c.row, c.taken = at, c.rows[at], false
 			return nil
 		}
 	}
@@ -422,8 +423,6 @@ func (s *Set) load(c *cursor) error {
 func (s *Set) lend(c *cursor) {
 	if n := len(s.spare); n > 0 {
 		c.rows, s.spare = s.spare[n-1], s.spare[:n-1]
-	} else {
-		c.rows = make([]store.Row, record.BatchLen)
 	}
 	c.rows, c.at = c.rows[:0], 0
 }
@@ -516,8 +515,9 @@ func (c *cursor) step(limit int) error {
 		return nil
 	}
 	c.row.Value = nil // if it is large, its block is dropped
-	n, err := c.it.NextBatch(c.rows[:limit])
-	c.rows, c.at = c.rows[:n], 0
+	room := record.Room(c.rows[:cap(c.rows)])
+	n, err := c.it.NextBatch(room[:min(limit, len(room))])
+	c.rows, c.at = room[:n], 0
 	c.wait.Set(c.rows)
 	if err != nil {
 		c.done, c.row = true, store.Row{}

@@ -396,7 +396,7 @@ func (r *Reader) Heavy() bool {
 	return r.rows != nil && r.rows.Released()
 }
 
-// End reads the rest of the current record, to classify its rows.
+// End reads the rest of the current record, to classify its rows. Lookups pass them.
 func (r *Reader) End(rec *record.Record) error {
 	if e := r.begun; e != nil {
 		r.begun, r.drained = nil, true
@@ -406,11 +406,20 @@ func (r *Reader) End(rec *record.Record) error {
 		r.reportNewer()
 	}
 	for !r.drained {
-		n, err := r.Read(r.rest[:])
+		r.rest = record.Room(r.rest)
+		n, err := r.Read(r.rest)
 		if err != nil && err != io.EOF {
 			return err
 		}
 		clear(r.rest[:n])
+		if r.env.Lookups && !r.drained && r.special == nil && r.rows != nil {
+			if _, end := r.cur.DataRows.Range(r.h.Key); end != nil {
+				r.drained = true
+				if err := r.rows.SeekRow(end); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	r.m.Arena, r.m.Value = bufpool.Reset(r.m.Arena), nil
 	rec.Rows = r.rowsOf()

@@ -37,6 +37,8 @@ type Options struct {
 	Memory int64
 	// TempDir takes spilled rows; "" means os.TempDir.
 	TempDir string
+	// Points makes Range fast for a few rows: spilled rows end in one run of small frames, with an index of all of them.
+	Points bool
 }
 
 // Sorter sorts rows. It is used by one goroutine.
@@ -44,6 +46,7 @@ type Sorter struct {
 	compare func(a, b []byte) int
 	memory  int
 	tempDir string
+	points  bool
 
 	items  []item
 	chunks [][]byte // keys and values; chunks after cur are empty
@@ -52,6 +55,7 @@ type Sorter struct {
 	total  int
 
 	ordered bool // items are in order so far
+	heads   bool // the heads alone are compared
 	reading bool
 	err     error
 
@@ -72,7 +76,7 @@ type item struct {
 
 // New returns a Sorter. It allocates no memory before the first row.
 func New(o Options) *Sorter {
-	s := &Sorter{compare: o.Compare, tempDir: o.TempDir, ordered: true}
+	s := &Sorter{compare: o.Compare, tempDir: o.TempDir, points: o.Points, ordered: true}
 	if o.Memory <= 0 {
 		o.Memory = defaultMemory
 	}
@@ -206,7 +210,7 @@ func (s *Sorter) Reset() {
 func (s *Sorter) Close() error {
 	s.Reset()
 	err := s.err
-	*s = Sorter{compare: s.compare, memory: s.memory, tempDir: s.tempDir, ordered: true}
+	*s = Sorter{compare: s.compare, memory: s.memory, tempDir: s.tempDir, points: s.points, ordered: true}
 	return err
 }
 

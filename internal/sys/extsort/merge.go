@@ -16,6 +16,7 @@ type Iterator struct {
 	heap []*cursor // cursors of the runs, smallest row first; empty without runs
 	move bool      // the first cursor's row was returned
 	hi   []byte    // exclusive upper bound; nil: none
+	span int       // of its cursors
 }
 
 // Next returns the next row, io.EOF after the last. key and value are views until the next call.
@@ -134,7 +135,7 @@ func (s *Sorter) merge() error {
 		}
 	}
 	s.items, s.chunks, s.arena = nil, nil, 0
-	for s.fan(s.runs) < len(s.runs) {
+	for s.fan(s.runs) < len(s.runs) || s.points && len(s.runs) > 1 {
 		if err := s.pass(); err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func (s *Sorter) merge() error {
 
 // pass merges adjacent runs into a new spool, as many at a time as can be open.
 func (s *Sorter) pass() error {
-	to, err := newSpool(s.tempDir)
+	to, err := s.newSpool()
 	if err != nil {
 		return err
 	}
@@ -167,6 +168,9 @@ func (s *Sorter) pass() error {
 
 func (s *Sorter) mergeInto(to *spool, runs []run) (run, error) {
 	it := Iterator{s: s}
+	if s.points {
+		it.span = pointSpan
+	}
 	if err := it.open(runs); err != nil {
 		return run{}, err
 	}
@@ -182,7 +186,7 @@ func (it *Iterator) open(runs []run) error {
 		if err != nil {
 			return err
 		}
-		c := &cursor{s: it.s, from: from, off: r.off, end: r.end, rank: rank}
+		c := &cursor{s: it.s, from: from, off: r.off, end: r.end, rank: rank, span: it.span}
 		if err := c.next(); err != nil {
 			return err
 		}

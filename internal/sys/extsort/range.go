@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	// maxMarks bounds the index of a run, and maxMark a key in it.
+	// maxMarks bounds the index of a run, and maxMark a key in it. markSize is the memory of an entry.
 	maxMarks = 1 << 10
 	maxMark  = 64
+	markSize = maxMark + 32
 	minStep  = 64 << 10
 )
 
@@ -24,14 +25,14 @@ func (r *run) mark(off int64, key []byte) {
 		return
 	}
 	r.index = append(r.index, mark{off, bytes.Clone(key[:min(len(key), maxMark)])})
-	if len(r.index) < maxMarks {
+	if len(r.index) < r.most {
 		return
 	}
-	for i := range maxMarks / 2 {
+	for i := range r.most / 2 {
 		r.index[i] = r.index[2*i]
 	}
-	r.index = r.index[:maxMarks/2]
-	r.step *= 2
+	r.index = r.index[:r.most/2]
+	r.step = 2 * max(r.step, int64(pointFrame))
 }
 
 // before returns the offset of a frame such that all keys before it are less than lo.
@@ -50,6 +51,9 @@ func (s *Sorter) Range(lo, hi []byte) (*Iterator, error) {
 	if len(s.runs) == 0 {
 		it.next = sort.Search(len(s.items), func(i int) bool { return bytes.Compare(s.key(s.items[i]), lo) >= 0 })
 		return it, nil
+	}
+	if s.points {
+		it.span = pointFrame
 	}
 	runs := append([]run(nil), s.runs...)
 	for i := range runs {

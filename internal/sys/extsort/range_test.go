@@ -85,7 +85,7 @@ func TestRange(t *testing.T) {
 // TestMarks checks that the index of a run stays small, and that a search returns an offset close to the
 // key and never beyond it.
 func TestMarks(t *testing.T) {
-	r := run{step: 1}
+	r := run{step: 1, most: maxMarks}
 	for i := range 5000 {
 		r.mark(int64(i), fmt.Appendf(nil, "%05d", i))
 	}

@@ -14,8 +14,45 @@ func (s *Sorter) sortItems() {
 	if s.ordered {
 		return
 	}
-	s.quick(s.items, 2*bits.Len(uint(len(s.items))))
+	if s.compare != nil {
+		s.quick(s.items, 2*bits.Len(uint(len(s.items))))
+	} else {
+		s.heads = true
+		s.sortFrom(s.items, 0)
+		s.heads = false
+	}
 	s.ordered = true
+}
+
+// maxDepth is the number of bytes of a key that are compared 8 at a time.
+const maxDepth = 64
+
+// sortFrom sorts rows whose keys are the same before depth, by their next 8 bytes, and then those that share these, too.
+// Most keys begin like others, such as "user:", and comparing numbers is faster than comparing keys.
+func (s *Sorter) sortFrom(items []item, depth int) {
+	s.quick(items, 2*bits.Len(uint(len(items))))
+	depth += 8
+	for len(items) > 0 {
+		n, first, longest := 0, items[0], 0
+		for ; n < len(items) && items[n].prefix == first.prefix && items[n].head == first.head; n++ {
+			longest = max(longest, int(items[n].klen))
+		}
+		same := items[:n]
+		items = items[n:]
+		switch {
+		case n == 1:
+		case n <= insertionMax || depth >= min(longest, maxDepth):
+			s.heads = false
+			s.quick(same, 2*bits.Len(uint(n)))
+			s.heads = true
+		default:
+			for i := range same {
+				key := s.key(same[i])
+				same[i].head = s.headOf(key[min(depth, len(key)):])
+			}
+			s.sortFrom(same, depth)
+		}
+	}
 }
 
 // quick is a quicksort. It is twice as fast as slices.SortFunc because it compares prefixes inline. Inputs that
@@ -98,8 +135,10 @@ func (s *Sorter) lessKeys(a, b *item) bool {
 	if a.head != b.head {
 		return a.head < b.head
 	}
-	if c := s.compareRows(a.head, s.key(*a), b.head, s.key(*b)); c != 0 {
-		return c < 0
+	if !s.heads {
+		if c := s.compareRows(a.head, s.key(*a), b.head, s.key(*b)); c != 0 {
+			return c < 0
+		}
 	}
 	return uint64(a.chunk)<<32|uint64(a.off) < uint64(b.chunk)<<32|uint64(b.off)
 }

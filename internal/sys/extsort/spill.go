@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
@@ -15,7 +16,9 @@ const (
 	frameHeader = 8
 	minFrame    = 256
 	maxFrame    = 64 << 10
-	maxFan      = 64 // runs merged at once
+	pointFrame  = 4 << 10  // with Options.Points
+	pointSpan   = 64 << 10 // bytes of such frames that are written or merged at once
+	maxFan      = 64       // runs merged at once
 	rowHeader   = 16
 )
 
@@ -25,6 +28,34 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type spool struct {
 	f    *disk.File
 	size int64
+	lag  int    // bytes that late may have
+	late []byte // the end, which is not yet written
+}
+
+// write appends small parts to those not yet written.
+func (p *spool) write(b []byte) (err error) {
+	p.size += int64(len(b))
+	if len(p.late)+len(b) > p.lag {
+		return p.flush(b)
+	}
+	p.late = append(p.late, b...)
+	return nil
+}
+
+// flush writes what is not yet written, and b.
+func (p *spool) flush(b []byte) error {
+	at := p.size - int64(len(b)+len(p.late))
+	for _, part := range [][]byte{p.late, b} {
+		if len(part) == 0 {
+			continue
+		}
+		if _, err := p.f.WriteAt(part, at); err != nil {
+			return fmt.Errorf("sorting beyond memory: %w", err)
+		}
+		at += int64(len(part))
+	}
+	p.late = p.late[:0]
+	return nil
 }
 
 // run is a sorted part of a spool, or a loaded file.
@@ -35,18 +66,29 @@ type run struct {
 	file     string // "": the spool
 	index    []mark // empty for a loaded file
 	step     int64  // minimum distance of marks in bytes
+	most     int    // marks
 }
 
-func newSpool(dir string) (*spool, error) {
-	f, err := disk.Temp(dir, "sort")
+func (s *Sorter) newSpool() (*spool, error) {
+	f, err := disk.Temp(s.tempDir, "sort")
 	if err != nil {
 		return nil, fmt.Errorf("sorting beyond memory: %w", err)
 	}
-	return &spool{f: f}, nil
+	p := &spool{f: f}
+	if s.points {
+		p.lag = pointSpan
+	}
+	return p, nil
 }
 
 // frameSize is the size at which a frame ends. A larger row gets its own frame.
-func (s *Sorter) frameSize() int { return min(max(minFrame, s.memory/64), maxFrame) }
+func (s *Sorter) frameSize() int {
+	n := min(max(minFrame, s.memory/64), maxFrame)
+	if s.points {
+		n = min(n, pointFrame)
+	}
+	return n
+}
 
 // fan returns how many of the first runs to merge at once: their frames may take half of the memory.
 func (s *Sorter) fan(runs []run) int {
@@ -64,7 +106,7 @@ func (s *Sorter) fan(runs []run) int {
 // spill writes the rows in memory as a run.
 func (s *Sorter) spill() error {
 	if s.spilled == nil {
-		p, err := newSpool(s.tempDir)
+		p, err := s.newSpool()
 		if err != nil {
 			return err
 		}
@@ -107,7 +149,10 @@ type runWriter struct {
 }
 
 func (w *runWriter) begin() {
-	w.r = run{off: w.to.size, step: minStep}
+	w.r = run{off: w.to.size, step: minStep, most: maxMarks}
+	if w.s.points {
+		w.r.step, w.r.most = 0, max(maxMarks, w.s.memory/4/markSize)
+	}
 	w.s.frame = append(w.s.frame[:0], make([]byte, frameHeader)...)
 }
 
@@ -141,14 +186,8 @@ func (w *runWriter) flush(value []byte) error {
 	}
 	binary.LittleEndian.PutUint32(b, uint32(n-frameHeader))
 	binary.LittleEndian.PutUint32(b[4:], crc32.Update(crc32.Checksum(b[frameHeader:], castagnoli), castagnoli, value))
-	for _, part := range [][]byte{b, value} {
-		if len(part) == 0 {
-			continue
-		}
-		if _, err := w.to.f.WriteAt(part, w.to.size); err != nil {
-			return fmt.Errorf("sorting beyond memory: %w", err)
-		}
-		w.to.size += int64(len(part))
+	if err := errors.Join(w.to.write(b), w.to.write(value)); err != nil {
+		return err
 	}
 	w.r.frame = max(w.r.frame, n)
 	if cap(b) > maxFrame*2 {
@@ -165,18 +204,21 @@ func (w *runWriter) end() (run, error) {
 		}
 	}
 	w.r.end = w.to.size
-	return w.r, nil
+	return w.r, w.to.flush(nil)
 }
 
 // cursor reads a run. prefix, head, key and value are the current row; key and value are views of its frame.
 type cursor struct {
-	s     *Sorter
-	from  *spool
-	off   int64
-	end   int64
-	frame []byte // of the rows read together
-	rest  []byte // unread part of the frame
-	rank  int    // position of the run, which orders equal rows
+	s       *Sorter
+	from    *spool
+	off     int64
+	end     int64
+	frame   []byte // of the rows read together
+	rest    []byte // unread part of the frame
+	rank    int    // position of the run, which orders equal rows
+	span    int    // bytes to read at once; 0: a frame
+	ahead   []byte // what was read at once, from aheadAt on
+	aheadAt int64
 
 	prefix, head uint64
 	key, value   []byte
@@ -239,7 +281,22 @@ func (c *cursor) load() error {
 
 var errChecksum = errors.New("wrong checksum: the temporary file was changed or the disk is failing")
 
+// read reads bytes of the run, with those that follow if the run is read in spans.
 func (c *cursor) read(b []byte, off int64) error {
+	if n := min(int64(c.span), c.end-off); int64(len(b)) <= n {
+		if at := off - c.aheadAt; at < 0 || at+int64(len(b)) > int64(len(c.ahead)) {
+			c.ahead, c.aheadAt = slices.Grow(c.ahead[:0], int(n))[:n], off
+			if err := c.readFile(c.ahead, off); err != nil {
+				return err
+			}
+		}
+		copy(b, c.ahead[off-c.aheadAt:])
+		return nil
+	}
+	return c.readFile(b, off)
+}
+
+func (c *cursor) readFile(b []byte, off int64) error {
 	if _, err := c.from.f.ReadAt(b, off); err != nil {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
