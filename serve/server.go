@@ -182,7 +182,7 @@ func (c *client) serve(ctx context.Context) {
 			err = c.w.Flush()
 		}
 		if err != nil {
-			if errors.Is(err, command.ErrWeb) {
+			if _, ok := errors.AsType[*command.LinkError](err); ok {
 				c.s.log(fmt.Sprintf("client %s: %v", c.Addr, err))
 			}
 			return

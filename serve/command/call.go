@@ -34,8 +34,16 @@ func (c *Call) Hijack(f func(ctx context.Context, conn net.Conn, rest []byte) er
 // ErrWeb closes the connection of a browser, as Redis does: any web page can make it send lines that are commands.
 var ErrWeb = errors.New("POST or Host: is a line of HTTP; the connection is closed")
 
+// LinkError is an error that ends the connection of a client although the connection works.
+type LinkError struct{ Err error }
+
+func (e *LinkError) Error() string { return e.Err.Error() }
+func (e *LinkError) Unwrap() error { return e.Err }
+
 // ErrReadOnly is the reply to commands that write.
 var ErrReadOnly = argument.Refuse("READONLY You can't write against a read only replica.")
+
+var errLoading = argument.Refuse("LOADING kvferry is loading the dataset")
 
 // Takeover is the function of Hijack, nil if it was not called.
 type Takeover = func(ctx context.Context, conn net.Conn, rest []byte) error
@@ -48,8 +56,8 @@ func (s *Server) Do(ctx context.Context, client *Client, w *resp.Writer, args []
 	if err == nil {
 		return c.takeover, w.Err()
 	}
-	if errors.Is(err, ErrWeb) {
-		return nil, err
+	if _, damaged := errors.AsType[*DamagedError](err); errors.Is(err, ErrWeb) || w.Err() != nil && (damaged || errors.Is(err, resp.ErrChanged)) {
+		return nil, &LinkError{err}
 	}
 	if w.Err() != nil || ctx.Err() != nil { // the reply is incomplete
 		return nil, errors.Join(w.Err(), context.Cause(ctx))
@@ -111,6 +119,13 @@ func (c *Call) check() (*Command, error) {
 		return cmd, wrongArgs(cmd.Name)
 	case c.Server.Password != "" && !c.Client.Authenticated && !cmd.Has("no_auth"):
 		return cmd, argument.Refuse("NOAUTH Authentication required.")
+	}
+	if c.Server.loading.Load() {
+		if !cmd.Has("loading") {
+			return cmd, errLoading
+		}
+	} else if db := &c.Client.DB; !db.Exists { // it was chosen when the databases were unknown
+		*db = c.Server.Database(db.Number)
 	}
 	if err := c.route(cmd); err != nil {
 		return cmd, err

@@ -103,7 +103,7 @@ func (cl *Client) rename(name []byte, what string) error {
 
 // Database returns the database of a number.
 func (s *Server) Database(n int) Database {
-	for _, db := range s.Keys.Databases() {
+	for _, db := range s.known() {
 		if db.Number == n {
 			return db
 		}
@@ -114,7 +114,7 @@ func (s *Server) Database(n int) Database {
 // databases is the number of databases that SELECT accepts: 16 at least, as by default in Redis.
 func (s *Server) databases() int {
 	n := 16
-	for _, db := range s.Keys.Databases() {
+	for _, db := range s.known() {
 		n = max(n, db.Number+1)
 	}
 	return n
@@ -126,7 +126,7 @@ func selectDB(c *Call) error {
 		return argument.Refuse("ERR SELECT is not allowed in cluster mode")
 	}
 	if err != nil {
-		for _, db := range c.Server.Keys.Databases() { // a name, such as a namespace
+		for _, db := range c.Server.known() { // a name, such as a namespace
 			if db.Name == string(c.Args[1]) {
 				c.Client.use(db)
 				c.W.OK()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/zeebo/xxh3"
@@ -44,7 +45,8 @@ type parked struct {
 
 // pass is a pass over keys or elements that a later call can take over.
 type pass interface {
-	handOver(context.Context, *Client)
+	park(context.Context)
+	resume(context.Context, *Client) error
 	Close() error
 }
 
@@ -89,7 +91,7 @@ func (c *cursors) get(id uint64) (place, bool) {
 
 // park keeps a pass for the next call at a place. It closes the oldest pass if there are too many.
 func (s *Server) park(at place, p pass) (err error) {
-	p.handOver(s.ctx(), nobody)
+	p.park(s.ctx())
 	c := &s.cursors
 	c.mu.Lock()
 	c.parked = append(c.parked, parked{at, p})
@@ -106,18 +108,28 @@ func (s *Server) park(at place, p pass) (err error) {
 }
 
 // resume returns the pass parked at a place, or nil.
-func (c *Call) resume(at place) pass {
-	cs := &c.Server.cursors
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for i, p := range cs.parked {
-		if p.place == at {
-			cs.parked = append(cs.parked[:i], cs.parked[i+1:]...)
-			p.pass.handOver(c.Ctx, c.Client)
-			return p.pass
-		}
+func (c *Call) resume(at place) (pass, error) {
+	p := c.Server.cursors.parkedAt(at)
+	if p == nil {
+		return nil, nil
 	}
-	return nil
+	if err := p.resume(c.Ctx, c.Client); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// parkedAt takes the pass parked at a place.
+func (c *cursors) parkedAt(at place) pass {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.parked, func(p parked) bool { return p.place == at })
+	if i < 0 {
+		return nil
+	}
+	p := c.parked[i].pass
+	c.parked = slices.Delete(c.parked, i, i+1)
+	return p
 }
 
 // close ends all passes.

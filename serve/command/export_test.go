@@ -1,12 +1,12 @@
 package command
 
-// TakeSlow takes all passes but those of quick commands.
+// TakeSlow takes all passes but those of small commands.
 func (s *Server) TakeSlow(cl *Client) error {
-	return s.gate.pass(s.ctx(), cl, maxPasses-quickPasses, false)
+	return s.gate.take(s.ctx(), cl, largePasses)
 }
 
 // GiveSlow gives them back.
-func (s *Server) GiveSlow(cl *Client) { s.gate.free(cl, maxPasses-quickPasses, 0) }
+func (s *Server) GiveSlow(cl *Client) { s.gate.give(cl, largePasses) }
 
 // The limits of scans.
 const (

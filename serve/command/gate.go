@@ -1,121 +1,160 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"kvferry/record"
 )
 
 const (
-	// maxPasses is the number of passes over the dataset at a time.
-	maxPasses = 64
-	// quickPasses of them are for commands that look an element or a string up: they never wait for those that read whole
-	// collections.
-	quickPasses = 8
+	// smallPasses is the number of passes at a time of commands that have read little so far, and largePasses that of those
+	// that read whole collections or list keys. maxParked more wait for the next page of a scan.
+	smallPasses = 16
+	largePasses = 32
+	// smallElements and smallBytes limit what a small pass reads. A reply with so much is sent after the pass has ended: a
+	// client that does not read it holds nothing that others wait for.
+	smallElements = 512
+	smallBytes    = 24 << 10
 	// lookEvery is the time after which a command that reads looks whether its client is still there.
 	lookEvery = 250 * time.Millisecond
-	// largeRow is the size from which elements count against the memory.
-	largeRow = 1 << 20
-	// patience limits the time that a client may accept no bytes while others wait for its resources.
+	// largeRow is the size from which elements count against the memory, and are not copied.
+	largeRow = 64 << 10
+	// stalled is the time after which a client that accepts no bytes gives up its turn, while others wait. patience is the
+	// time after which it is disconnected if it holds something else.
+	stalled  = time.Second
 	patience = 5 * time.Second
 )
 
-// gate shares passes and memory among clients. A client that holds passes never waits for more: otherwise two clients could
-// block each other. A client that stops reading while others wait is disconnected.
+// gate shares passes, memory and processors among clients. Commands that read little never wait for those that read much.
+// A pass that reads much is closed while its client accepts no bytes and others wait; it goes on later, where it was. What
+// a client holds otherwise while others wait costs it the connection.
 type gate struct {
+	small, large *semaphore.Weighted // passes
+	rows         *semaphore.Weighted // bytes of large elements
+	reading      [2]chan struct{}    // one for each goroutine that reads, apart for small and large passes
+	memory       int64
+
 	mu      sync.Mutex
-	passes  int   // in use
-	rows    int64 // bytes of large rows in use
 	request int64 // bytes of large requests
 	holders map[*Client]int
-	waiting []chan struct{} // in the order of their coming
-	reading chan struct{}   // one for each goroutine that reads rows, whose size is unknown before
-	memory  int64
+	values  map[*gated]struct{} // with a large pass that may be taken from them
+	passes  atomic.Int64
+	bytes   atomic.Int64
 }
 
 func newGate(memory int64) *gate {
-	return &gate{holders: map[*Client]int{}, reading: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), memory: max(memory/4, largeRow)}
+	memory = max(memory/4, 1<<20)
+	procs := runtime.GOMAXPROCS(0)
+	return &gate{small: semaphore.NewWeighted(smallPasses), large: semaphore.NewWeighted(largePasses), rows: semaphore.NewWeighted(memory),
+		reading: [2]chan struct{}{make(chan struct{}, 2*procs), make(chan struct{}, procs)}, memory: memory,
+		holders: map[*Client]int{}, values: map[*gated]struct{}{}}
 }
 
-// wait waits until take succeeds. What becomes free wakes one waiter, and a waiter that succeeds wakes the next.
-func (g *gate) wait(ctx context.Context, take func() bool) error {
-	woken := make(chan struct{}, 1)
-	for {
-		g.mu.Lock()
-		if take() {
-			g.wake()
-			g.mu.Unlock()
-			return nil
-		}
-		g.waiting = append(g.waiting, woken)
-		g.mu.Unlock()
-		timer := time.NewTimer(time.Second)
-		select {
-		case <-ctx.Done():
-		case <-woken:
-		case <-timer.C:
-			g.evict()
-		}
-		timer.Stop()
-		g.leave(woken)
-		if ctx.Err() != nil {
-			g.mu.Lock()
-			g.wake() // in place of this waiter
-			g.mu.Unlock()
-			return context.Cause(ctx)
-		}
+// wait takes n of what clients share, in the order in which they ask for it.
+func (g *gate) wait(ctx context.Context, of *semaphore.Weighted, n int64) error {
+	if of.TryAcquire(n) {
+		return nil
 	}
-}
-
-// wake wakes the first waiter.
-func (g *gate) wake() {
-	if len(g.waiting) > 0 {
-		g.waiting[0] <- struct{}{}
-		g.waiting = append(g.waiting[:0], g.waiting[1:]...)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for tick := time.NewTicker(stalled / 4); ; {
+			select {
+			case <-done:
+				tick.Stop()
+				return
+			case <-tick.C:
+				g.reclaim()
+			}
+		}
+	}()
+	if of.Acquire(ctx, n) != nil {
+		return context.Cause(ctx)
 	}
+	return nil
 }
 
-// leave removes a waiter.
-func (g *gate) leave(woken chan struct{}) {
+// reclaim takes a pass from a client that has stalled, or disconnects the one that has stalled the longest.
+func (g *gate) reclaim() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting = slices.DeleteFunc(g.waiting, func(w chan struct{}) bool { return w == woken })
-	select {
-	case <-woken:
-	default:
+	for v := range g.values {
+		if v.client.stalledFor(stalled) && v.stop() {
+			return
+		}
+	}
+	var worst *Client
+	least := int64(math.MaxInt64)
+	for cl := range g.holders {
+		if since := cl.Stalled.Load(); cl.stalledFor(patience) && since < least {
+			worst, least = cl, since
+		}
+	}
+	if worst != nil {
+		worst.Kill()
 	}
 }
 
-// pass takes n passes for a client.
-func (g *gate) pass(ctx context.Context, cl *Client, n int, quick bool) error {
-	most := maxPasses
-	if !quick {
-		most -= quickPasses
-	}
-	return g.wait(ctx, func() bool {
-		if g.passes+n > most {
-			return false
-		}
-		g.passes += n
-		g.holders[cl] += n
-		return true
-	})
+// stalledFor reports whether the client has accepted no bytes for some time.
+func (cl *Client) stalledFor(d time.Duration) bool {
+	since := cl.Stalled.Load()
+	return since != 0 && since < time.Now().Add(-d).UnixNano()
 }
 
-// row takes memory for a large row; one that is larger than all of the memory waits until no other is held.
-func (g *gate) row(ctx context.Context, n int64) error {
-	return g.wait(ctx, func() bool {
-		if g.rows > 0 && g.rows+n > g.memory {
-			return false
-		}
-		g.rows += n
-		return true
-	})
+// hold counts what a client holds that others may wait for.
+func (g *gate) hold(cl *Client, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held(cl, n)
+}
+
+func (g *gate) held(cl *Client, n int) {
+	if g.holders[cl] += n; g.holders[cl] <= 0 {
+		delete(g.holders, cl)
+	}
+}
+
+// take takes n large passes for a client, and give gives them back.
+func (g *gate) take(ctx context.Context, cl *Client, n int) error {
+	if err := g.wait(ctx, g.large, int64(n)); err != nil {
+		return err
+	}
+	g.passes.Add(int64(n))
+	g.hold(cl, n)
+	return nil
+}
+
+func (g *gate) give(cl *Client, n int) {
+	g.hold(cl, -n)
+	g.passes.Add(int64(-n))
+	g.large.Release(int64(n))
+}
+
+// row takes memory for large elements, and returns what gives it back. More than there is for all waits until no other
+// is held.
+func (g *gate) row(ctx context.Context, cl *Client, n int64) (free func(), err error) {
+	n = min(n, g.memory)
+	if err := g.wait(ctx, g.rows, n); err != nil {
+		return nil, err
+	}
+	g.bytes.Add(n)
+	g.hold(cl, 1)
+	return func() {
+		g.hold(cl, -1)
+		g.bytes.Add(-n)
+		g.rows.Release(n)
+	}, nil
 }
 
 // ErrRequests means that the requests of all clients together are too large.
@@ -139,42 +178,12 @@ func (s *Server) GiveRequest(n int) {
 	s.gate.request -= int64(n)
 }
 
-// free gives back passes and memory.
-func (g *gate) free(cl *Client, passes int, rows int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.passes -= passes
-	g.rows -= rows
-	if g.holders[cl] -= passes; g.holders[cl] <= 0 {
-		delete(g.holders, cl)
-	}
-	g.wake()
-}
-
 // Held returns the number of passes in use, and the bytes of large elements in memory.
 func (s *Server) Held() (passes int, bytes int64) {
-	s.gate.mu.Lock()
-	defer s.gate.mu.Unlock()
-	return s.gate.passes, s.gate.rows
+	return int(s.gate.passes.Load()), s.gate.bytes.Load()
 }
 
-// evict disconnects the client that has stalled the longest.
-func (g *gate) evict() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var worst *Client
-	least := time.Now().Add(-patience).UnixNano()
-	for cl := range g.holders {
-		if since := cl.Stalled.Load(); since != 0 && since < least {
-			worst, least = cl, since
-		}
-	}
-	if worst != nil {
-		worst.Kill()
-	}
-}
-
-// errGone ends a command whose client has closed its connection.
+// errGone ends a command whose client has closed the connection.
 var errGone = errors.New("the client has closed the connection")
 
 // look returns an error if the client has gone. It looks now and then.
@@ -189,72 +198,289 @@ func (cl *Client) look() error {
 	return nil
 }
 
-// gated is a value that a client reads under the gate.
+// share is what a pass takes from the others.
+type share int
+
+const (
+	smallShare share = iota
+	largeShare
+	parkedShare // it waits for the next page of a scan
+)
+
+// begin waits for a pass.
+func (g *gate) begin(ctx context.Context, cl *Client, of share) error {
+	if of == largeShare {
+		return g.take(ctx, cl, 1)
+	}
+	err := g.wait(ctx, g.small, 1)
+	if err == nil {
+		g.passes.Add(1)
+	}
+	return err
+}
+
+// end gives back a pass.
+func (g *gate) end(cl *Client, of share) {
+	switch of {
+	case largeShare:
+		g.give(cl, 1)
+	case smallShare:
+		g.small.Release(1)
+		fallthrough
+	default:
+		g.passes.Add(-1)
+	}
+}
+
+// turn waits until a goroutine may read, and returns what ends its turn.
+func (g *gate) turn(ctx context.Context, of share) (end func(), err error) {
+	turns := g.reading[Number(of == largeShare)]
+	select {
+	case turns <- struct{}{}:
+		return func() { <-turns }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// gated is a value that a client reads under the gate. It begins with a small share, unless the caller took passes for
+// several values.
 type gated struct {
-	Value
 	gate   *gate
+	open   func() (Value, error) // opens the value at its start
 	ctx    context.Context
 	client *Client
-	passes int
-	rows   int64 // bytes of the large elements read last
+	share  share
+	fixed  bool // the pass cannot be taken away: its command holds others, too
+	header *record.Header
+	read   int64 // elements since the start
+	recent int64 // elements since the small share began
+	bytes  int64 // of them
+
+	mu    sync.Mutex // held while it reads
+	value Value      // nil: its pass was taken away
+	arena []byte     // the last elements of a large pass, so that it can be closed
+	rows  func()     // gives back the memory of the large elements read last
+}
+
+// Header returns the header.
+func (v *gated) Header() *record.Header { return v.header }
+
+// start opens the value with the pass that it has. It gives back the pass if there is no value.
+func (v *gated) start() (there bool, err error) {
+	end, err := v.gate.turn(v.ctx, v.share)
+	if err == nil {
+		v.value, err = v.open()
+		end()
+	}
+	if v.value == nil || err != nil {
+		v.gate.end(v.client, v.share)
+		return false, err
+	}
+	if v.header = v.value.Header(); v.share == largeShare && !v.fixed {
+		v.gate.mu.Lock()
+		defer v.gate.mu.Unlock()
+		v.gate.values[v] = struct{}{}
+	}
+	return true, nil
+}
+
+// stop closes the value, whose elements are copied, unless it is being read. The caller holds the lock of the gate.
+func (v *gated) stop() bool {
+	if !v.mu.TryLock() {
+		return false
+	}
+	defer v.mu.Unlock()
+	if v.value == nil || v.rows != nil {
+		return false
+	}
+	_ = v.value.Close() // Read told what could not be read
+	v.value = nil
+	delete(v.gate.values, v)
+	v.gate.held(v.client, -1)
+	v.gate.passes.Add(-1)
+	v.gate.large.Release(1)
+	return true
 }
 
 // Read returns the next elements.
 func (v *gated) Read(dst []record.Element) (n int, err error) {
-	v.drop()
 	if err := v.client.look(); err != nil {
 		return 0, err
 	}
-	select {
-	case v.gate.reading <- struct{}{}:
-	case <-v.ctx.Done():
-		return 0, context.Cause(v.ctx)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.drop()
+	if v.value == nil {
+		err = v.again()
 	}
-	defer func() { <-v.gate.reading }()
-	if n, err = v.Value.Read(dst); err != nil {
+	if err == nil {
+		n, err = v.some(dst)
+	}
+	if err == errLarge {
+		if err = errors.Join(v.close(), v.again()); err == nil {
+			n, err = v.some(dst)
+		}
+	}
+	v.read += int64(n)
+	return n, err
+}
+
+// errLarge means that elements need a large share.
+var errLarge = errors.New("the value is large")
+
+// some reads elements when it is its turn.
+func (v *gated) some(dst []record.Element) (int, error) {
+	end, err := v.gate.turn(v.ctx, v.share)
+	if err != nil {
+		return 0, err
+	}
+	defer end() // who waits for memory keeps its turn: its elements are in memory
+	n, err := v.value.Read(dst)
+	if err != nil {
 		return n, err
 	}
-	if size := record.BatchBytes(dst[:n]); size >= largeRow {
-		if err := v.gate.row(v.ctx, size); err != nil {
-			return 0, err
+	size := record.BatchBytes(dst[:n])
+	v.recent, v.bytes = v.recent+int64(n), v.bytes+size
+	if v.share != largeShare && (v.recent > smallElements || v.bytes > smallBytes) {
+		if size >= largeRow || !v.gate.large.TryAcquire(1) {
+			return 0, errLarge
 		}
-		v.rows = size
+		v.grow()
 	}
-	return n, nil
+	switch {
+	case size >= largeRow:
+		v.rows, err = v.gate.row(v.ctx, v.client, size)
+	case v.share == largeShare && !v.fixed:
+		v.copy(dst[:n])
+	}
+	return n, err
+}
+
+// grow makes the share a large one, which was taken.
+func (v *gated) grow() {
+	g := v.gate
+	g.end(v.client, v.share)
+	v.share = largeShare
+	g.passes.Add(1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held(v.client, 1)
+	g.values[v] = struct{}{}
+}
+
+// again opens the value with a large share, and goes on behind the elements that were read.
+func (v *gated) again() error {
+	v.share = largeShare
+	if err := v.gate.begin(v.ctx, v.client, v.share); err != nil {
+		return err
+	}
+	there, err := v.start()
+	if err == nil && !there {
+		err = io.ErrUnexpectedEOF
+	}
+	room := make([]record.Element, record.BatchLen)
+	for left := v.read; left > 0 && err == nil; {
+		var n int
+		n, err = v.some(room[:min(left, record.BatchLen)])
+		v.drop()
+		left -= int64(n)
+	}
+	return err
+}
+
+// copy makes the elements independent of the value.
+func (v *gated) copy(elems []record.Element) {
+	v.arena = slices.Grow(v.arena[:0], int(record.BatchBytes(elems)))
+	for i := range elems {
+		for _, part := range []*[]byte{&elems[i].Name, &elems[i].Value} {
+			if *part != nil {
+				at := len(v.arena)
+				v.arena = append(v.arena, *part...)
+				*part = v.arena[at:len(v.arena):len(v.arena)]
+			}
+		}
+	}
 }
 
 // drop gives back the memory of large elements.
 func (v *gated) drop() {
-	if v.rows > 0 {
-		v.gate.free(v.client, 0, v.rows)
-		v.rows = 0
+	if v.rows != nil {
+		v.rows()
+		v.rows = nil
 	}
+}
+
+// close closes the value, and gives back its pass.
+func (v *gated) close() error {
+	if v.value == nil {
+		return nil
+	}
+	v.gate.mu.Lock()
+	delete(v.gate.values, v)
+	v.gate.mu.Unlock()
+	err := v.value.Close()
+	v.value = nil
+	v.gate.end(v.client, v.share)
+	return err
 }
 
 // Close ends the pass.
 func (v *gated) Close() error {
-	err := v.Value.Close()
-	v.gate.free(v.client, v.passes, v.rows)
-	return err
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.drop()
+	return v.close()
 }
 
-// handOver changes the owner of the pass, and what ends it.
-func (v *gated) handOver(ctx context.Context, to *Client) {
-	v.gate.handOver(v.client, to)
-	v.ctx, v.client = ctx, to
+// park leaves the pass to nobody. A value whose pass was taken away has none.
+func (v *gated) park(ctx context.Context) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.gate.mu.Lock()
+	delete(v.gate.values, v)
+	v.gate.mu.Unlock()
+	if v.value != nil {
+		v.gate.end(v.client, v.share)
+		v.gate.passes.Add(1)
+	}
+	v.ctx, v.client, v.share = ctx, nobody, parkedShare
+}
+
+// resume takes over a parked pass.
+func (v *gated) resume(ctx context.Context, to *Client) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.value != nil {
+		if err := v.gate.begin(ctx, to, smallShare); err != nil {
+			return err
+		}
+		v.gate.passes.Add(-1)
+	}
+	v.ctx, v.client, v.share, v.recent, v.bytes = ctx, to, smallShare, 0, 0
+	return nil
 }
 
 // gatedScanner is a pass over keys that a client reads.
 type gatedScanner struct {
 	Scanner
-	s  *Server
-	cl *Client
+	gate   *gate
+	ctx    context.Context
+	client *Client
+	share  share
 }
 
 // Next returns the next key.
 func (s *gatedScanner) Next() (*record.Header, error) {
-	if err := s.cl.look(); err != nil {
+	if err := s.client.look(); err != nil {
 		return nil, err
+	}
+	if s.share == largeShare {
+		end, err := s.gate.turn(s.ctx, s.share)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
 	}
 	return s.Scanner.Next()
 }
@@ -262,74 +488,75 @@ func (s *gatedScanner) Next() (*record.Header, error) {
 // Close ends the pass.
 func (s *gatedScanner) Close() error {
 	err := s.Scanner.Close()
-	s.s.gate.free(s.cl, 1, 0)
+	s.gate.end(s.client, s.share)
 	return err
 }
 
-// handOver changes the owner of a pass.
-func (s *gatedScanner) handOver(_ context.Context, to *Client) {
-	s.s.gate.handOver(s.cl, to)
-	s.cl = to
+func (s *gatedScanner) park(ctx context.Context) {
+	s.gate.end(s.client, s.share)
+	s.gate.passes.Add(1)
+	s.ctx, s.client, s.share = ctx, nobody, parkedShare
 }
 
-// handOver changes the owner of a pass.
-func (g *gate) handOver(from, to *Client) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.holders[from]--; g.holders[from] <= 0 {
-		delete(g.holders, from)
+func (s *gatedScanner) resume(ctx context.Context, to *Client) error {
+	if err := s.gate.begin(ctx, to, smallShare); err != nil {
+		return err
 	}
-	g.holders[to]++
+	s.gate.passes.Add(-1)
+	s.ctx, s.client, s.share = ctx, to, smallShare
+	return nil
 }
 
 // nobody owns parked passes.
 var nobody = &Client{Kill: func() {}}
 
-// ScanFrom opens a pass over the keys after a position.
+// ScanFrom opens a pass over a page of keys after a position.
 func (c *Call) ScanFrom(ctx context.Context, after *Position) (*gatedScanner, error) {
-	if err := c.Server.gate.pass(c.Ctx, c.Client, 1, false); err != nil {
+	return c.scanFrom(ctx, after, smallShare)
+}
+
+func (c *Call) scanFrom(ctx context.Context, after *Position, of share) (*gatedScanner, error) {
+	g := c.Server.gate
+	if err := g.begin(c.Ctx, c.Client, of); err != nil {
 		return nil, err
 	}
 	s, err := c.Server.Keys.Scan(ctx, c.Client.DB, after)
 	if err != nil {
-		c.Server.gate.free(c.Client, 1, 0)
+		g.end(c.Client, of)
 		return nil, err
 	}
-	return &gatedScanner{s, c.Server, c.Client}, nil
+	return &gatedScanner{Scanner: s, gate: g, ctx: c.Ctx, client: c.Client, share: of}, nil
 }
 
-// openGated opens the value of a key; the caller holds a pass for it, which Close gives back.
-func (c *Call) openGated(key []byte, how Reading) (Value, error) {
-	g, ctx := c.Server.gate, c.Ctx
+// openGated opens the value of a key. A fixed value has a large pass that the caller took, which Close gives back.
+func (c *Call) openGated(key []byte, how Reading, fixed bool) (*gated, error) {
+	ctx := c.Ctx
 	if how.lasting {
 		ctx = c.Server.ctx()
 	}
-	select {
-	case g.reading <- struct{}{}:
-	case <-c.Ctx.Done():
-		g.free(c.Client, 1, 0)
-		return nil, context.Cause(c.Ctx)
-	}
-	v, err := c.Server.Keys.Open(ctx, c.Client.DB, key, how)
-	<-g.reading
-	if v == nil || err != nil {
-		g.free(c.Client, 1, 0)
+	key, db := bytes.Clone(key), c.Client.DB
+	v := &gated{gate: c.Server.gate, ctx: c.Ctx, client: c.Client, fixed: fixed, open: func() (Value, error) {
+		return c.Server.Keys.Open(ctx, db, key, how)
+	}}
+	if fixed {
+		v.share = largeShare
+	} else if err := v.gate.begin(c.Ctx, c.Client, smallShare); err != nil {
 		return nil, err
 	}
-	return &gated{Value: v, gate: g, ctx: c.Ctx, client: c.Client, passes: 1}, nil
+	if there, err := v.start(); !there || err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // TakePasses takes n passes for keys that OpenHeld opens. Value.Close gives back that of a key, and OpenHeld itself
 // where there is no value.
-func (c *Call) TakePasses(n int) error { return c.Server.gate.pass(c.Ctx, c.Client, n, false) }
+func (c *Call) TakePasses(n int) error { return c.Server.gate.take(c.Ctx, c.Client, n) }
 
 // GivePasses gives back passes for keys that were not opened.
-func (c *Call) GivePasses(n int) { c.Server.gate.free(c.Client, n, 0) }
+func (c *Call) GivePasses(n int) { c.Server.gate.give(c.Client, n) }
 
 // TakeMemory takes memory for n bytes, and returns what gives it back.
 func (c *Call) TakeMemory(n int64) (free func(), err error) {
-	if err := c.Server.gate.row(c.Ctx, n); err != nil {
-		return nil, err
-	}
-	return func() { c.Server.gate.free(c.Client, 0, n) }, nil
+	return c.Server.gate.row(c.Ctx, c.Client, n)
 }

@@ -78,7 +78,7 @@ func (s *Server) section(name string) (out []string) {
 		add("maxmemory", s.Memory)
 		add("maxmemory_policy", "noeviction")
 	case "persistence":
-		add("loading", 0)
+		add("loading", Number(s.loading.Load()))
 	case "stats":
 		s.counters(add)
 	case "replication":
@@ -95,7 +95,7 @@ func (s *Server) section(name string) (out []string) {
 	case "cluster":
 		add("cluster_enabled", Number(s.Route != nil))
 	case "keyspace":
-		for _, db := range s.Keys.Databases() {
+		for _, db := range s.known() {
 			if n := s.Keys.Count(db); n.Keys > 0 || !n.Exact {
 				out = append(out, n.line(db))
 			}

@@ -149,8 +149,9 @@ func (c *Call) scanner(cursor uint64) (*gatedScanner, error) {
 	if !ok || p.db != c.Client.DB.Number {
 		return nil, errForgotten
 	}
-	if s, ok := c.resume(p).(*gatedScanner); ok {
-		return s, nil
+	s, err := c.resume(p)
+	if s, ok := s.(*gatedScanner); ok || err != nil {
+		return s, err
 	}
 	return c.ScanFrom(c.Server.ctx(), &Position{Key: []byte(p.key), Type: record.Type(p.n)})
 }
@@ -166,7 +167,9 @@ type page struct {
 	mark   []byte // the last of them
 }
 
-func (p *page) handOver(ctx context.Context, to *Client) { p.V.(*gated).handOver(ctx, to) }
+func (p *page) park(ctx context.Context) { p.V.(*gated).park(ctx) }
+
+func (p *page) resume(ctx context.Context, to *Client) error { return p.V.(*gated).resume(ctx, to) }
 
 // Close ends the pass.
 func (p *page) Close() error {
@@ -207,8 +210,9 @@ func ScanOf(t record.Type) func(*Call) error {
 // page returns a pass at a place: the parked one, or a new one that skips the elements before. If the last of them is
 // known, page seeks it.
 func (c *Call) page(at place) (*page, error) {
-	if p, ok := c.resume(at).(*page); ok {
-		return p, nil
+	parked, err := c.resume(at)
+	if p, ok := parked.(*page); ok || err != nil {
+		return p, err
 	}
 	how := Reading{Type: at.typ, lasting: true}
 	mark, ok := c.Server.marks.get(at)
@@ -286,7 +290,7 @@ func (c *Call) leave(p *page, at place) error {
 	if len(p.mark) <= longName {
 		c.Server.marks.put(at, string(p.mark))
 	}
-	if p.V.(*gated).rows > 0 {
+	if p.V.(*gated).rows != nil {
 		return p.Close()
 	}
 	return c.Server.park(at, p)
@@ -294,7 +298,7 @@ func (c *Call) leave(p *page, at place) error {
 
 // EachKey calls f with the keys of the database until it returns false.
 func (c *Call) EachKey(f func(h *record.Header) bool) (err error) {
-	s, err := c.ScanFrom(c.Ctx, nil)
+	s, err := c.scanFrom(c.Ctx, nil, largeShare)
 	if err != nil {
 		return err
 	}

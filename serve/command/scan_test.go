@@ -21,21 +21,21 @@ func big(key string, n int) string {
 	return b.String()
 }
 
-// TestQuick: commands that look something up do not wait for those that read collections.
+// TestQuick: commands that read little do not wait for those that read large collections.
 func TestQuick(t *testing.T) {
-	s, _ := fake.New(t, big("h", 10), "string a 1")
+	s, _ := fake.New(t, big("h", 10), big("large", 1000), "string a 1")
 	c := fake.NewCaller(t, s)
 	if err := s.TakeSlow(c.Client); err != nil {
 		t.Fatal(err)
 	}
-	for line, want := range map[string]string{"GET a": `$"1"`, "HGET h f000003": `$"3"`, "STRLEN a": `:"1"`} {
+	for line, want := range map[string]string{"GET a": `$"1"`, "HGET h f000003": `$"3"`, "STRLEN a": `:"1"`, "HLEN h": `:"10"`} {
 		if got := c.Do(line).String(); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Do(over, c.Client, c.W, [][]byte{[]byte("HGETALL"), []byte("h")}); err == nil {
+	if _, err := s.Do(over, c.Client, c.W, [][]byte{[]byte("HGETALL"), []byte("large")}); err == nil {
 		t.Error("HGETALL does not wait")
 	}
 	s.GiveSlow(c.Client)

@@ -14,7 +14,8 @@ import (
 // Server is what all calls share.
 type Server struct {
 	Table *Table
-	Keys  Keyspace
+	// Keys is the dataset. If it is nil at first, commands that need it are refused until Open.
+	Keys Keyspace
 	// Password is the password for AUTH; "" requires none.
 	Password string
 	// Now is the time as of which keys count as expired. It does not move.
@@ -45,11 +46,27 @@ type Server struct {
 	lengths recent[int64]  // of large values
 	marks   recent[string] // the elements before the places of scans
 	gate    *gate
+	loading atomic.Bool // Keys is not set yet
 }
 
 // Init completes a server: its fields are set.
 func (s *Server) Init(more ...Command) {
 	s.Table, s.gate, s.Started = NewTable(more...), newGate(s.Memory), time.Now()
+	s.loading.Store(s.Keys == nil)
+}
+
+// Open begins to serve a dataset.
+func (s *Server) Open(keys Keyspace) {
+	s.Keys = keys
+	s.loading.Store(false)
+}
+
+// known returns the databases; none while the dataset is loading.
+func (s *Server) known() []Database {
+	if s.loading.Load() {
+		return nil
+	}
+	return s.Keys.Databases()
 }
 
 // Time is the time on the clock of clients.

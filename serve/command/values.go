@@ -2,27 +2,26 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/serve/resp"
 )
 
 // anyType matches every type.
 const anyType record.Type = 0
 
 // Open opens the value of a key, which must have the type that is wanted; nil if the key does not exist.
-func (c *Call) Open(key []byte, how Reading) (Value, error) {
-	if err := c.Server.gate.pass(c.Ctx, c.Client, 1, how.Only || how.Type == record.String); err != nil {
-		return nil, err
-	}
-	return c.OpenHeld(key, how)
-}
+func (c *Call) Open(key []byte, how Reading) (Value, error) { return c.opened(key, how, false) }
 
 // OpenHeld is open for a caller that holds a pass for the key.
-func (c *Call) OpenHeld(key []byte, how Reading) (Value, error) {
-	v, err := c.openGated(key, how)
+func (c *Call) OpenHeld(key []byte, how Reading) (Value, error) { return c.opened(key, how, true) }
+
+func (c *Call) opened(key []byte, how Reading, held bool) (Value, error) {
+	v, err := c.openGated(key, how, held)
 	var damaged *DamagedError
 	switch {
 	case errors.As(err, &damaged):
@@ -116,9 +115,10 @@ func (c *Call) seek(key []byte, t record.Type, name []byte, f func(e *record.Ele
 
 // Each calls f with the remaining elements of a value, until f returns false.
 func Each(v Value, f func(h *record.Header, e *record.Element) bool) error {
-	var batch [record.BatchLen]record.Element
+	var batch []record.Element
 	for {
-		n, err := v.Read(batch[:])
+		batch = record.Room(batch)
+		n, err := v.Read(batch)
 		if err == io.EOF {
 			return nil
 		}
@@ -136,7 +136,7 @@ func Each(v Value, f func(h *record.Header, e *record.Element) bool) error {
 // Elements reads a value element by element.
 type Elements struct {
 	V     Value // nil at the end
-	batch [record.BatchLen]record.Element
+	batch []record.Element
 	at, n int
 }
 
@@ -146,7 +146,8 @@ func (s *Elements) Head() (*record.Element, error) {
 		return nil, nil
 	}
 	if s.at == s.n {
-		n, err := s.V.Read(s.batch[:])
+		s.batch = record.Room(s.batch)
+		n, err := s.V.Read(s.batch)
 		if s.at, s.n = 0, n; err == io.EOF {
 			err = s.V.Close()
 			s.V = nil
@@ -175,6 +176,37 @@ func (c *Call) Length(key []byte, t record.Type) (n int64, err error) {
 		lengths.put(at, n)
 	}
 	return n, err
+}
+
+// toldLength is the number of elements from which a reply believes the number that is stored with a value.
+const toldLength = 1 << 16
+
+// Whole replies with all elements of the key that is the first argument, which f writes. Where their number is known, a
+// large reply is sent while it is read; if the number is wrong, that ends the connection, and the next reply knows better.
+func (c *Call) Whole(kind resp.Kind, t record.Type, f func(e *record.Element)) error {
+	lengths, at, n := &c.Server.lengths, place{db: c.Client.DB.Number, key: string(c.Args[1]), typ: t}, int64(0)
+	err := c.W.Aggregate(kind, func() (int64, error) {
+		n = 0
+		_, err := c.Read(c.Args[1], Reading{Type: t}, func(h *record.Header, e *record.Element) bool {
+			if n++; n == 1 {
+				if known, ok := lengths.get(at); ok {
+					c.W.Expect(known)
+				} else if h.Len >= toldLength {
+					c.W.Expect(h.Len)
+				}
+			}
+			f(e)
+			return c.Live()
+		})
+		return n, errors.Join(err, c.Ctx.Err())
+	})
+	if n > smallScan && (errors.Is(err, resp.ErrChanged) || err == nil && c.Live()) {
+		lengths.put(at, n)
+	}
+	if errors.Is(err, resp.ErrChanged) {
+		err = fmt.Errorf("%s: %w", record.Quote(c.Args[1]), err)
+	}
+	return err
 }
 
 // LengthOf makes a command that replies with the number of elements.

@@ -179,5 +179,5 @@ func (k *Keyspace) opening(report func(record.Finding)) *pass.Opening {
 	}
 	memory = max(memory, 256<<10)
 	return &pass.Opening{Source: scan.Source, Selection: scan.Selected(), Hold: memory,
-		Env: format.Env{Now: scan.Now, Memory: memory, TempDir: scan.TempDir, Report: report, RecordsOnly: true, RedisStrings: true}}
+		Env: format.Env{Now: scan.Now, Memory: memory, TempDir: scan.TempDir, Report: report, RecordsOnly: true, RedisStrings: true, Lookups: true}}
 }

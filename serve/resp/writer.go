@@ -9,7 +9,10 @@ import (
 )
 
 const (
+	// writeBuffer is the size from which replies are written before the next command begins. The command may add smallReply
+	// before it has ended.
 	writeBuffer = 16 << 10
+	smallReply  = 48 << 10
 	// MaxHeld is the size of the largest reply that a Writer holds until its length is known.
 	MaxHeld = 64 << 10
 )
@@ -27,6 +30,10 @@ type Writer struct {
 	holding bool
 	held    []byte
 	over    bool // more was written than is held
+	// Of the outermost aggregate: its kind, and the number of its elements if that is known, else -1.
+	kind    Kind
+	expects int64
+	depth   int // of aggregates
 }
 
 // NewWriter returns a Writer to out.
@@ -43,11 +50,17 @@ func (w *Writer) Flush() error {
 	if len(w.buf) > 0 && w.err == nil {
 		w.write(w.buf)
 	}
-	if w.buf = w.buf[:0]; cap(w.held) > writeBuffer {
+	if w.buf = w.buf[:0]; cap(w.buf) > 2*writeBuffer {
+		w.buf = nil
+	}
+	if cap(w.held) > writeBuffer {
 		w.held = nil
 	}
 	return w.err
 }
+
+// Full reports whether what is not yet written should be before the next command.
+func (w *Writer) Full() bool { return len(w.buf) > writeBuffer }
 
 // Fail makes err the error of the connection and stops all writing.
 func (w *Writer) Fail(err error) {
@@ -66,11 +79,15 @@ func (w *Writer) write(b []byte) {
 func (w *Writer) bytes(b []byte) {
 	switch {
 	case w.err != nil:
+	case w.holding && len(w.held)+len(b) > MaxHeld && w.expects >= 0 && !w.over:
+		w.holding = false
+		w.whole(w.expects)
+		w.bytes(b)
 	case w.holding:
 		if w.over = w.over || len(w.held)+len(b) > MaxHeld; !w.over {
 			w.held = append(w.held, b...)
 		}
-	case len(w.buf)+len(b) <= writeBuffer:
+	case len(w.buf)+len(b) <= writeBuffer+smallReply:
 		w.buf = append(w.buf, b...)
 	default:
 		w.write(w.buf)
@@ -235,38 +252,58 @@ func (w *Writer) Error(text string) {
 	w.bytes(append(b, '\r', '\n'))
 }
 
-// ErrChanged means that the second pass over a value had another result than the first.
-var ErrChanged = errors.New("a value changed while it was sent")
+// ErrChanged means that an aggregate has another number of elements than its header says.
+var ErrChanged = errors.New("a value has another number of elements than its header says")
+
+// Expect says that the outermost aggregate has n elements. A large one is then sent while it is read for the first time; an
+// error, or another number, ends the connection.
+func (w *Writer) Expect(n int64) {
+	if w.depth == 1 {
+		w.expects = n
+	}
+}
+
+// whole writes the header of an aggregate, and what was held of it.
+func (w *Writer) whole(n int64) {
+	w.Header(w.kind, n)
+	w.bytes(w.held)
+}
 
 // Aggregate writes an aggregate whose length is known only once emit has written its elements, which number emit
 // returns. A small reply is held until then. For a larger one Aggregate calls emit twice: the first call counts and meets
 // errors, the second writes. So an error never follows a part of a reply. If only the second call fails, the connection
 // fails. emit must write the same each time.
 func (w *Writer) Aggregate(k Kind, emit func() (int64, error)) error {
+	w.depth++
+	defer func() { w.depth-- }()
 	if w.holding {
 		return w.nested(k, emit)
 	}
-	w.holding, w.over, w.held = true, false, w.held[:0]
+	outer, expected := w.kind, w.expects
+	defer func() { w.kind, w.expects = outer, expected }()
+	w.holding, w.over, w.held, w.kind, w.expects = true, false, w.held[:0], k, -1
 	n, err := emit()
+	if !w.holding {
+		return w.sent(w.expects, n, err)
+	}
 	w.holding = false
 	switch {
 	case err != nil:
 		return err
 	case w.err != nil:
 		return w.err
-	}
-	w.Header(k, n)
-	if !w.over {
-		w.bytes(w.held)
+	case !w.over:
+		w.whole(n)
 		return nil
 	}
-	return w.second(n, emit)
+	w.Header(k, n)
+	again, err := emit()
+	return w.sent(n, again, err)
 }
 
-// second writes the elements behind their header.
-func (w *Writer) second(n int64, emit func() (int64, error)) error {
-	again, err := emit()
-	if err == nil && again != n {
+// sent ends the connection if a reply that was sent has another number of elements than its header, or an error.
+func (w *Writer) sent(told, n int64, err error) error {
+	if err == nil && w.err == nil && n != told {
 		err = ErrChanged
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ func (f *replicaFlags) Register(a *App, cmd *cobra.Command) {
 	fs.Var(cli.Number(&f.synced, 0, 0), "exit-when-synced", "end with exit code 0 when `n` replicas have everything; 0: do not end (default)")
 }
 
-// master returns what feeds replicas of a dataset. It calls done when enough of them have everything.
+// master returns what feeds replicas of a dataset, which is opened later. It calls done when enough of them have everything.
 func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Dataset, shared *convert.Shared, log func(string), done func()) (*master.Master, error) {
 	m := &master.Master{Log: log, Workers: runtime.GOMAXPROCS(0)}
 	if f.replicas.version != anyVersion {
@@ -59,8 +59,10 @@ func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Data
 	options := d.options
 	options.Pass = f.read.choice.places.pass(false)
 	o.Source = d.Found.Input(options)
-	shared.Source, shared.Sources = d.Stores.Named(d.Opened.Source), d.Scan.Sources
-	m.Open = func(ctx context.Context) (*convert.Feeder, error) { return convert.NewFeeder(ctx, o, shared) }
+	m.Open = func(ctx context.Context) (*convert.Feeder, error) {
+		shared.Source, shared.Sources = d.Stores.Named(d.Opened.Source), d.Scan.Sources
+		return convert.NewFeeder(ctx, o, shared)
+	}
 	m.Judged = func(rep *convert.Report, err error) { judged(cmd, location, rep, err) }
 	m.Synced = func(n int) {
 		if f.replicas.synced > 0 && n >= f.replicas.synced {

@@ -24,6 +24,7 @@ import (
 	"kvferry/serve"
 	serving "kvferry/serve/command"
 	"kvferry/serve/keyspace"
+	"kvferry/store"
 )
 
 // clientPassword names the environment variable with the password that clients of serve have to give.
@@ -129,47 +130,59 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
-	d.options.Options.OpenDamaged = true
-	sorting := sortingSteps(show, d)
-	err = d.open(cmd.Context(), func(found record.Finding) {
-		notes.report(found)
-		shared.Report(found)
-	})
-	if err != nil {
-		return f.read.hint(err)
-	}
-	defer func() { err = errors.Join(err, d.Opened.Source.Close()) }()
-	if nodes != nil {
-		d.Scan.Selection.Where = nodes.Serves
-	}
-	keys, err := keyspace.New(cmd.Context(), d.Scan, sorting())
-	show.End(err)
-	if err != nil {
-		return err
-	}
-	keys.Reopen, keys.Rename, keys.Salvage = d.again, f.replicas.conflict.rename, f.read.salvage
-	defer func() { err = errors.Join(err, keys.Close()) }()
+	d.options.Options.OpenDamaged, d.options.Options.Hot = true, &store.Hot{Max: f.read.source.Memory() / 4}
 	log := f.logger(cmd.ErrOrStderr())
 	ctx, done := context.WithCancel(cmd.Context())
-	defer done()
 	m, err := a.master(cmd, f, location, d, shared, log, done)
 	if err != nil {
+		done()
 		return err
 	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	server, more := &serving.Server{Keys: keys, Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
+	server, more := &serving.Server{Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
 		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir(), Info: m.Info}, m.Commands()
 	if nodes != nil {
-		server.Route, more = nodes.Route, append(more, nodes.Commands()...)
-		if err := single(keys); err != nil {
-			return err
-		}
+		server.Route, more, d.Scan.Selection.Where = nodes.Route, append(more, nodes.Commands()...), nodes.Serves
 	}
 	if f.read.source.now.IsZero() {
 		server.Clock = a.Now
 	}
 	s := serve.New(server, more...)
 	s.Log = log
+	served := make(chan error, 1)
+	go func() { // clients are told that the dataset is loading
+		defer done()
+		served <- s.Serve(ctx, listeners...)
+	}()
+	closing := func() error { return nil }
+	defer func() {
+		done()
+		err = errors.Join(err, <-served, m.Close(), closing())
+		if err == nil && cmd.Context().Err() != nil {
+			log("stopped")
+		}
+	}()
+	sorting := sortingSteps(show, d)
+	err = d.open(ctx, func(found record.Finding) {
+		notes.report(found)
+		shared.Report(found)
+	})
+	if err != nil {
+		return f.read.hint(err)
+	}
+	closing = d.Opened.Source.Close
+	keys, err := keyspace.New(ctx, d.Scan, sorting())
+	show.End(err)
+	if err != nil {
+		return err
+	}
+	keys.Reopen, keys.Rename, keys.Salvage = d.again, f.replicas.conflict.rename, f.read.salvage
+	closing = func() error { return errors.Join(keys.Close(), d.Opened.Source.Close()) }
+	if nodes != nil {
+		if err := single(keys); err != nil {
+			return err
+		}
+	}
+	s.Open(keys)
 	f.tellHidden(ctx, keys, d, s.Log)
 	if err := f.welcome(cmd, d, keys.Databases(), listeners, password != ""); err != nil {
 		return err
@@ -179,11 +192,8 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		defer tick.Stop()
 		go idle(ctx, tick.C, s, m)
 	}
-	err = s.Serve(ctx, listeners...)
-	if err == nil && cmd.Context().Err() != nil {
-		s.Log("stopped")
-	}
-	return err
+	<-ctx.Done()
+	return nil
 }
 
 // closeAll closes listeners. They are closed already, unless the dataset could not be opened.

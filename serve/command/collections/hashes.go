@@ -74,18 +74,13 @@ func hstrlen(c *command.Call) error {
 // hashParts makes a command that replies with fields, values or both.
 func hashParts(kind resp.Kind, names, values bool) func(*command.Call) error {
 	return func(c *command.Call) error {
-		return c.W.Aggregate(kind, func() (n int64, err error) {
-			_, err = c.Walk(c.Args[1], record.Hash, func(e *record.Element) bool {
-				n++
-				if names {
-					c.W.Bulk(e.Name)
-				}
-				if values {
-					c.W.Bulk(e.Value)
-				}
-				return c.Live()
-			})
-			return n, err
+		return c.Whole(kind, record.Hash, func(e *record.Element) {
+			if names {
+				c.W.Bulk(e.Name)
+			}
+			if values {
+				c.W.Bulk(e.Value)
+			}
 		})
 	}
 }

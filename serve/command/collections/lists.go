@@ -44,6 +44,9 @@ func lrange(c *command.Call) error {
 		return err
 	}
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
+		if ends[1] < 0 { // the length is known
+			c.W.Expect(max(to-from, 0))
+		}
 		_, err = c.Read(c.Args[1], command.Reading{Type: record.List, Start: &record.Start{Index: min(from, to)}}, func(_ *record.Header, e *record.Element) bool {
 			if from+n < to {
 				n++

@@ -56,14 +56,7 @@ func smismember(c *command.Call) error {
 }
 
 func smembers(c *command.Call) error {
-	return c.W.Aggregate(resp.Set, func() (n int64, err error) {
-		_, err = c.Walk(c.Args[1], record.Set, func(e *record.Element) bool {
-			n++
-			c.W.Bulk(e.Name)
-			return c.Live()
-		})
-		return n, err
-	})
+	return c.Whole(resp.Set, record.Set, func(e *record.Element) { c.W.Bulk(e.Name) })
 }
 
 // combineSets makes a command that combines sets. Members come in the order of their bytes.
