@@ -2,6 +2,8 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -18,8 +20,10 @@ import (
 
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/testkit/s3test"
 	"kvferry/nemo"
+	"kvferry/record"
 )
 
 // TestObjectsOfServer reads every golden from an S3 server: the fingerprints are those of the files on disk.
@@ -107,6 +111,43 @@ func TestObjectsConverted(t *testing.T) {
 	ok(t, "diff", rdb, "rdb:"+from)
 	if out := ok(t, "plan", "--match", "[a-f]*", from, "pika3:"+dst+"2"); !strings.Contains(out, "upload the result") || !strings.Contains(out, " rdb:./set.rdb.back\n") {
 		t.Errorf("the way back of %s: %s", from, out)
+	}
+}
+
+// TestObjectsTraffic: every run prints the requests and bytes of the object store, as the server counts them, and the
+// report of a conversion has those until its proof.
+func TestObjectsTraffic(t *testing.T) {
+	f, dir := s3test.NewFake(t), fastDir(t)
+	at := f.PutTree(t, golden(t, "nemo-basic"))
+	counts := func(r result) (requests, sent int64) {
+		t.Helper()
+		line := r.stderr[strings.LastIndex(r.stderr, "kvferry: object store: "):]
+		requests, sent = int64(len(f.Requests())), f.Sent()
+		if !strings.HasPrefix(line, fmt.Sprintf("kvferry: object store: %s, ", record.Count(requests, "request"))) {
+			t.Errorf("exit %d: %q, the server counts %d requests", r.code, line, requests)
+		}
+		return requests, sent
+	}
+	f.Requests()
+	for _, args := range [][]string{{"fingerprint", at}, {"verify", at}, {"inspect", at}, {"get", at, "none"}, {"diff", at, at}} {
+		counts(kvferry(t, args...))
+	}
+	dst := filepath.Join(dir, "dst")
+	r := kvferry(t, "convert", at, "--on-conflict", "rename", "kvrocks:"+dst)
+	requests, sent := counts(r)
+	report, err := os.ReadFile(dst + ".kvferry-report.json")
+	var got struct {
+		Traffic object.Counts `json:"object_store"`
+	}
+	if err = errors.Join(err, json.Unmarshal(report, &got)); err != nil || got.Traffic.Requests > requests || got.Traffic.Read < sent || got.Traffic.Requests == 0 || got.Traffic.Written > 0 {
+		t.Errorf("%+v of %d requests, %d bytes: %v", got, requests, sent, err)
+	}
+	t.Chdir(dir)
+	if r := kvferry(t, "convert", at, "--on-conflict", "rename", "kvrocks:s3://data/new"); !strings.Contains(r.stderr, " written\n") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	if r := kvferry(t, "fingerprint", dst); strings.Contains(r.stderr, "object store") {
+		t.Errorf("of a local file: %s", r.stderr)
 	}
 }
 

@@ -31,6 +31,8 @@ type Options struct {
 	Anonymous bool   // send no credentials
 	Memory    int64  // bytes of the cache; 0: 32 MiB
 
+	Traffic *Traffic // counts the requests; nil: nobody asks
+
 	Tries int           // requests for the same bytes before an error; 0: 8
 	Pause time.Duration // before the second try, doubled for each further one; 0: 100 ms
 	Idle  time.Duration // a connection without a byte for this long is broken; 0: 30 s

@@ -325,6 +325,71 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestRegion asks for a bucket in a wrong region: the error names the right one, and how to choose it. An answer to HEAD
+// has no body.
+func TestRegion(t *testing.T) {
+	s := s3test.NewFake(t)
+	t.Setenv("AWS_REGION", "us-west-1")
+	const want = ": the bucket data is in the region eu-central-1, the request was for us-west-1: use --s3-region eu-central-1 or AWS_REGION=eu-central-1"
+	for code, status := range map[string]int{"AuthorizationHeaderMalformed": 400, "PermanentRedirect": 301, "AccessDenied": 403, "IllegalLocationConstraintException": 400} {
+		s.Before(func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("x-amz-bucket-region", "eu-central-1")
+			s3test.Fail(w, r, status, code, "The region is wrong")
+			return true
+		})
+		_, err := disk.Stat(mounted(t, "s3://data/x", quick))
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", code, err)
+		}
+		to, err := NewTarget("s3://data/new", false, quick)
+		if err == nil {
+			err = to.Check(t.Context(), "run")
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: the target: %v", code, err)
+		}
+	}
+	s.Before(func(w http.ResponseWriter, r *http.Request) bool { // a region in the body alone
+		if r.Method == http.MethodHead {
+			return false
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, "<Error><Code>AuthorizationHeaderMalformed</Code><Message>no</Message><Region>eu-central-1</Region></Error>")
+		return true
+	})
+	if _, err := disk.ReadDir(mounted(t, "s3://data/x", quick)); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("in the body: %v", err)
+	}
+}
+
+// TestTraffic compares the counts of a reader and of an upload with those of the server.
+func TestTraffic(t *testing.T) {
+	s := s3test.NewFake(t)
+	var n Traffic
+	o := quick
+	if o.Traffic = &n; n.Counts() != nil || (*Traffic)(nil).Counts() != nil {
+		t.Error("counts without a request")
+	}
+	s.Put("object", data(10*pieceSize))
+	f := opened(t, "s3://data/object", o)
+	if _, err := f.ReadAt(make([]byte, 10*pieceSize), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.Counts(); got.Requests != int64(len(s.Requests())) || got.Read != 10*pieceSize || got.Written != 0 {
+		t.Errorf("%s", got)
+	}
+	x := newTarget(t, false)
+	n = Traffic{}
+	x.Target, _ = NewTarget("s3://data/new", false, o)
+	if err := x.send(t.Context(), x.upload("run", nil)); err != nil {
+		t.Fatal(err)
+	}
+	size := int64(len(s.Object("new")))
+	if got := n.Counts(); got.Requests != int64(len(s.Requests())) || got.Written < size || got.Written > size+4096 || !strings.Contains(got.String(), " written") {
+		t.Errorf("%s for %d bytes", got, size)
+	}
+}
+
 // TestAhead counts requests: a jump costs one piece, and a reader that goes forward few and long requests. The cache
 // holds no more than its memory.
 func TestAhead(t *testing.T) {
