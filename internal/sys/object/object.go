@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kvferry/internal/sys/disk"
@@ -90,6 +91,8 @@ type object struct {
 	size     int64
 	modified time.Time
 	version  string // ETag
+
+	kept atomic.Pointer[kept] // nil unless it is read more than once
 }
 
 // places are the paths of the addresses that are mounted.
@@ -123,6 +126,7 @@ func Mount(ctx context.Context, address string, o Options) (p string, unmount fu
 		places.paths = slices.DeleteFunc(places.paths, func(q string) bool { return p == q })
 		undo()
 		cancel()
+		f.forget()
 	}), nil
 }
 

@@ -173,7 +173,7 @@ func (s *s3) remove(ctx context.Context, key string) error {
 	return s.explained(s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}))
 }
 
-// writer is who made an object, and when.
+// writer names the maker of an object.
 type writer struct {
 	run     string // of the upload; "": another program made it
 	process string // as thisWriter names it; "" if that is unknown

@@ -149,13 +149,12 @@ type sending struct {
 	f *Fake
 }
 
-// Write sends bytes.
+// Write sends bytes. It counts them before the client can have them.
 func (s *sending) Write(b []byte) (int, error) {
-	n, err := s.ResponseWriter.Write(b)
 	s.f.mu.Lock()
-	defer s.f.mu.Unlock()
-	s.f.sent += int64(n)
-	return n, err
+	s.f.sent += int64(len(b))
+	s.f.mu.Unlock()
+	return s.ResponseWriter.Write(b)
 }
 
 func (f *Fake) note(parts ...string) {
