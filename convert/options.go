@@ -82,6 +82,8 @@ type Options struct {
 	Proofs int
 	// Tool is the version of the program, for the report.
 	Tool string
+	// Traffic counts the requests to object stores; nil if there are none.
+	Traffic *object.Traffic
 	// Progress, if not nil, is called a few times per second.
 	Progress func(Progress)
 

@@ -55,6 +55,7 @@ func (a *attempt) writeReport(context.Context) (err error) {
 	}
 	a.timings.Total = time.Since(a.began).Seconds()
 	a.rep.Timings = a.timings
+	a.rep.Traffic = a.o.Traffic.Counts()
 	if a.reported, err = a.rep.encode(); err != nil {
 		return err
 	}

@@ -50,6 +50,9 @@ type Report struct {
 	Ledger   []Account            `json:"ledger"`
 	Losses   []result.LossKind    `json:"losses"`
 	Findings []result.FindingKind `json:"findings"`
+	// Traffic is that with the object store of the source, and with that of the target before the upload; nil if there
+	// was none. A run that was resumed reports that of its last process.
+	Traffic *object.Counts `json:"object_store,omitempty"`
 	// Follow describes how new servers can continue to replicate from the old ones, from the end of the dump on; nil
 	// if they cannot.
 	Follow *Following `json:"follow,omitempty"`

@@ -328,7 +328,7 @@ func footer(t *testing.T, db, text string) *columns.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	return f.cols
 }
 
 // TestDatabaseBytes checks that only a database whose name is UTF-8 is declared as text.
@@ -867,5 +867,78 @@ func TestAssemble(t *testing.T) {
 	parts[0].Files[0].Line.File = "none"
 	if _, err := In(all, o).Assemble(parts, 0); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// TestLookupOfDamage flips bits of a row group of several pages, of their headers too, and looks for keys in it: a lookup
+// reads few pages, and yields the record that was written, or an error or finding.
+func TestLookupOfDamage(t *testing.T) {
+	const keys = 60
+	value := func(i int) []byte { return bytes.Repeat([]byte(fmt.Sprintf("%08d", i*i)), 30) }
+	dir, m := made(t, filepath.Join(t.TempDir(), "out"), ExportOptions{Now: fixtures.Clock, Memory: 1}, func(w *part) {
+		for i := range keys {
+			h := record.Header{DB: "0", Type: record.Hash, Key: []byte(fmt.Sprintf("k%03d", i)), ByName: true}
+			if err := errors.Join(w.Begin(&h), w.Elements([]record.Element{{Name: []byte("a"), Value: value(i)}, {Name: []byte("b"), Value: value(i + 1)}}), w.End()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	line := &m.files[0]
+	name := filepath.Join(dir, line.File)
+	whole, err := os.ReadFile(name)
+	if err != nil || len(line.Groups) != 1 {
+		t.Fatalf("%d row groups, %v", len(line.Groups), err)
+	}
+	// look returns an error, or whether the record of a key is the one that was written.
+	look := func(key int) (right bool, err error) {
+		src := formattest.Open(t, New(), dir, &format.OpenOptions{})
+		defer src.Close()
+		found := 0
+		env := &format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger), Report: func(record.Finding) { found++ }}
+		r, err := src.Records(t.Context(), "0", record.AllTypes, format.KeySpan([]byte(fmt.Sprintf("k%03d", key))), env)
+		if err != nil {
+			return false, err
+		}
+		defer r.Close()
+		var got []byte
+		b := &record.Batch{}
+		for b, err = r.Next(); err == nil; b, err = r.Next() {
+			for _, e := range b.Elems {
+				got = append(got, e.Value...)
+			}
+		}
+		if err != io.EOF || found > 0 {
+			return false, errors.Join(err, errors.New("a finding"))
+		}
+		return bytes.Equal(got, slices.Concat(value(key), value(key+1))), nil
+	}
+	write := func(b []byte) {
+		t.Helper()
+		if err := os.WriteFile(name, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	met, missed := 0, 0
+	for at := 4; at < int(line.Tail); at += 3 {
+		b := bytes.Clone(whole)
+		b[at] ^= 1 << (at % 8)
+		write(b)
+		for _, key := range []int{0, keys / 2} {
+			switch right, err := look(key); {
+			case err != nil:
+				met++
+			case !right:
+				t.Errorf("byte %d of %d: a wrong record of key %d", at, line.Tail, key)
+			default:
+				missed++
+			}
+		}
+	}
+	if met < missed/4 || missed < met/20 {
+		t.Errorf("%d lookups met the damage, %d did not", met, missed)
+	}
+	write(whole)
+	if right, err := look(7); !right || err != nil {
+		t.Errorf("an intact file: %v", err)
 	}
 }

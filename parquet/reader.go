@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"kvferry/format"
+	"kvferry/internal/sys/disk"
 	"kvferry/parquet/columns"
 	"kvferry/record"
 )
@@ -31,7 +32,8 @@ type reader struct {
 	from  int // row group that is read; those up to group are missing after an error
 	group int // next row group of the file
 	to    int
-	file  *columns.File
+	file  *openFile
+	room  *disk.File // for the bytes of a row group in an object store
 
 	cols  [numColumns]*columns.Reader // of the row group; nil: all null
 	own   [numColumns]columns.Reader
@@ -54,7 +56,13 @@ func newReader(s *source, t table, lines []*fileLine, span format.Span, e *forma
 		lines = lines[1:]
 	}
 	name := t.db + "/" + t.typ.String()
-	return record.Gather(&reader{s: s, t: t, env: e, span: span, lines: lines, places: &record.Places{Meta: name, Elems: name}}, nil)
+	r := &reader{s: s, t: t, env: e, span: span, lines: lines, places: &record.Places{Meta: name, Elems: name}}
+	if disk.IsMounted(s.dir) { // row groups are read twice: to verify them, and to decode them
+		if room, err := disk.Temp(e.TempDir, "rows"); err == nil {
+			r.room = room
+		}
+	}
+	return record.Gather(r, nil)
 }
 
 // path returns the path of the current file.
@@ -81,76 +89,6 @@ func (r *reader) nextGroup() error {
 	r.from = g
 	r.group++
 	return r.openGroup(g)
-}
-
-// openGroup opens the columns of a row group. Those that the type does not use must be null.
-func (r *reader) openGroup(g int) error {
-	used := []int{colDB, colKey, colExpire, colKind}
-	used = append(used, usedColumns[r.t.typ]...)
-	r.cols, r.keyID = [numColumns]*columns.Reader{}, -1
-	if err := r.file.CheckSum(r.line.section(g)); err != nil {
-		return err
-	}
-	for _, i := range used {
-		r.cols[i] = &r.own[i]
-	}
-	for i, c := range r.cols {
-		if c != nil {
-			if err := c.Open(r.file, g, i); err != nil {
-				return err
-			}
-			continue
-		}
-		null, err := r.file.AllNull(g, i)
-		if err == nil && !null {
-			err = record.Unknown(record.NoOffset, "column "+columnNames[i], "values of type "+r.t.typ.String())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := r.skipTo(g); err != nil {
-		return err
-	}
-	for _, i := range used {
-		r.used = append(r.used, r.cols[i])
-	}
-	return nil
-}
-
-// skipTo moves all columns to the first row of the span.
-func (r *reader) skipTo(g int) error {
-	if r.span.Lo == nil || string(r.line.Groups[g].First) >= string(r.span.Lo) {
-		return nil
-	}
-	keys := &r.keys
-	if err := keys.Open(r.file, g, colKey); err != nil {
-		return err
-	}
-	defer keys.Close()
-	row := int64(0)
-	for {
-		err := keys.More()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		i, ok := keys.Next()
-		if !ok || bytes.Compare(keys.Value(i), r.span.Lo) >= 0 {
-			break
-		}
-		row++
-	}
-	for _, c := range r.cols {
-		if c != nil {
-			if err := c.SeekRow(row); err != nil && err != io.EOF {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // row moves to the next row, unless the current one was not read.
@@ -562,6 +500,9 @@ func (r *reader) Close() error {
 	r.env.Ledger.Add(r.places.Meta, &r.tally)
 	for i := range r.own {
 		r.own[i].Close()
+	}
+	if r.room != nil {
+		return r.room.Close()
 	}
 	return nil
 }

@@ -54,6 +54,7 @@ type openFile struct {
 	once sync.Once
 	f    *disk.File
 	cols *columns.File
+	seek *columns.File // reads without reading ahead
 	err  error
 }
 
@@ -140,12 +141,12 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 var errSkipped = errors.New("skipped")
 
 // file opens a file and checks its indexes and footer.
-func (s *source) file(line *fileLine) (*columns.File, error) {
+func (s *source) file(line *fileLine) (*openFile, error) {
 	s.mu.Lock()
 	o := s.files[line.File]
 	s.mu.Unlock()
 	o.once.Do(func() { o.err = o.open(s, line) })
-	return o.cols, o.err
+	return o, o.err
 }
 
 // open opens the file once.
@@ -165,6 +166,9 @@ func (o *openFile) open(s *source, line *fileLine) (err error) {
 	err = columns.CheckSum(o.f, line.tail())
 	if err == nil {
 		o.cols, err = columns.Open(o.f, line.Size)
+	}
+	if err == nil {
+		o.seek = o.cols.Over(o.f.Sparse())
 	}
 	if err == nil {
 		err = o.check(line)

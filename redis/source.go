@@ -42,6 +42,7 @@ func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File
 
 // open scans a file, unless o has its scan. packed is the reason why decompression stopped early.
 func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions, parts []int64) (format.Source, error) {
+	file.Keep(o.Options.TempDir) // the scan is the first reading of two
 	var err error
 	x := parseScan(o.Scan)
 	if x != nil && packed == nil {

@@ -21,7 +21,7 @@ type limit struct {
 var limits = []limit{
 	// Tables are read, written and checked, and a salvage makes an index of their blocks.
 	{dir: "store/rocks/sst", file: 400, code: 3430},
-	{dir: "store/rocks", file: 400, code: 3224},
+	{dir: "store/rocks", file: 400, code: 3250},
 	{dir: "store", file: 600, code: 3000},
 	// A format is its layouts, its rule of life and its limits; what formats share is in internal/shared/versioned.
 	{dir: "nemo", file: 600, code: 2500, all: 2500},
@@ -30,7 +30,7 @@ var limits = []limit{
 	{dir: "ardb", file: 600, code: 2500, all: 2500},
 	{dir: "keydbflash", file: 300, code: 1050, all: 1250},
 	{dir: "ssdb", file: 350, code: 1350, all: 1650},
-	{dir: "parquet", file: 600, code: 1802, all: 2200},
+	{dir: "parquet", file: 600, code: 1860, all: 2270},
 	{dir: "kvrocks", file: 600, code: 2500, all: 2500},
 	// The types and opcodes of five servers.
 	{dir: "redis/rdb", file: 600, code: 2715, all: 3300},
@@ -41,7 +41,7 @@ var limits = []limit{
 	// Four formats read and write through it; SSDB's several layouts in one store and lookups of elements by name and score came last.
 	{dir: "internal/shared/versioned", file: 600, code: 3200},
 	// A conversion is cut by layers: what a package of it knows is what it imports.
-	{dir: "convert", file: 400, code: 3043},
+	{dir: "convert", file: 400, code: 3047},
 	// What a command computes is small; printing it has many forms.
 	{dir: "inspect/render", file: 450, code: 3000},
 	// More than a hundred commands of Redis, a few lines each, by the types of values.

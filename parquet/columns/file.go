@@ -9,7 +9,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-	"github.com/zeebo/xxh3"
 
 	"kvferry/record"
 )
@@ -46,12 +45,14 @@ type rowGroup struct {
 
 // chunk is a column in a row group.
 type chunk struct {
-	FilePath  string   `thrift:"1"`
-	Meta      meta     `thrift:"3"`
-	Index     int64    `thrift:"4"` // the offset index
-	IndexSize int32    `thrift:"5"`
-	Crypto    *present `thrift:"8"`
-	Encrypted []byte   `thrift:"9"`
+	FilePath   string   `thrift:"1"`
+	Meta       meta     `thrift:"3"`
+	Index      int64    `thrift:"4"` // the offset index
+	IndexSize  int32    `thrift:"5"`
+	Bounds     int64    `thrift:"6"` // the column index
+	BoundsSize int32    `thrift:"7"`
+	Crypto     *present `thrift:"8"`
+	Encrypted  []byte   `thrift:"9"`
 }
 
 // present stands for a structure whose fields do not matter.
@@ -143,24 +144,6 @@ func (c *chunk) first() int64 {
 	}
 	return c.Meta.Data
 }
-
-// CheckSum reads a section of the file and compares its checksum.
-func CheckSum(r io.ReaderAt, s Section) error {
-	h := xxh3.New()
-	n, err := io.CopyBuffer(h, io.NewSectionReader(r, s.Off, s.End-s.Off), make([]byte, bufferBytes))
-	switch {
-	case err != nil:
-		return err
-	case n < s.End-s.Off:
-		return record.Short(int(s.Off), "file", int(s.End-s.Off), int(n))
-	case h.Sum64() != s.Sum:
-		return corrupt(s.Off, "bytes", fmt.Errorf("checksum mismatch up to offset %d", s.End))
-	}
-	return nil
-}
-
-// CheckSum compares the checksum of a section.
-func (f *File) CheckSum(s Section) error { return CheckSum(f.r, s) }
 
 // Groups returns where row groups end, and their rows. Row groups follow each other without gaps.
 func (f *File) Groups() (out []Section) {

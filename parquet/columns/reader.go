@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"kvferry/parquet/packed"
@@ -31,9 +30,10 @@ type Reader struct {
 	f       *File
 	leaf    *node
 	c       *chunk
-	bounded bool  // pages of zeros have a limit
-	at, end int64 // of the next page, and of the column
-	left    int64 // values and nulls after the page
+	bounded bool                  // pages of zeros have a limit
+	at, end int64                 // of the next page, and of the column
+	left    int64                 // values and nulls after the page
+	places  []format.PageLocation // of the pages from there on, if a row was sought
 
 	head, packed, raw []byte // of the page; reused
 
@@ -76,7 +76,7 @@ func (r *Reader) Open(f *File, group, leaf int) error {
 
 // Close forgets the page.
 func (r *Reader) Close() {
-	r.rows, r.next, r.left, r.dict, r.values, r.inDict = 0, 0, 0, nil, packed.Values{}, false
+	r.rows, r.next, r.left, r.places, r.dict, r.values, r.inDict = 0, 0, 0, nil, nil, packed.Values{}, false
 }
 
 // Rows returns the rows of the current page that are not read.
@@ -105,7 +105,7 @@ func (r *Reader) page() error {
 	if err != nil {
 		return err
 	}
-	off := r.at + n
+	from, left, off := r.at, r.left, r.at+n
 	r.at = off + int64(h.CompressedPageSize)
 	r.rows, r.next, r.value = 0, 0, 0
 	v1, v2, d := &h.DataPageHeader, &h.DataPageHeaderV2, &h.DictionaryPageHeader
@@ -124,9 +124,14 @@ func (r *Reader) page() error {
 	case !data:
 		return r.dictionary(b, &h)
 	case h.Type == format.DataPage:
-		return r.dataV1(b, &h)
+		err = r.dataV1(b, &h)
+	default:
+		err = r.dataV2(b, &h)
 	}
-	return r.dataV2(b, &h)
+	if err == nil {
+		err = r.placed(from, r.at-from, left)
+	}
+	return err
 }
 
 // dictionary keeps the values that pages refer to.
@@ -369,7 +374,8 @@ func (f *File) AllNull(group, leaf int) (bool, error) {
 	return err == nil, err
 }
 
-// SeekRow moves a new reader to a row of the row group. It uses the offset index, if any.
+// SeekRow moves a new reader to a row of the row group. It uses the offset index, if any, and compares the headers of
+// pages with it from there on.
 func (r *Reader) SeekRow(row int64) error {
 	first, err := r.seekPage(row)
 	if err != nil {
@@ -388,17 +394,8 @@ func (r *Reader) SeekRow(row int64) error {
 
 // seekPage moves to the page with a row and returns the first row of it.
 func (r *Reader) seekPage(row int64) (int64, error) {
-	if r.c.IndexSize == 0 {
-		return 0, nil
-	}
-	b := make([]byte, r.c.IndexSize)
-	if err := readAt(r.f.r, b, r.c.Index); err != nil {
-		return 0, err
-	}
-	var index struct {
-		Pages thrift.Slice[format.PageLocation] `thrift:"1"`
-	}
-	if _, err := unmarshal(b, &index); err != nil {
+	places, err := r.f.places(r.c)
+	if err != nil || len(places) == 0 {
 		return 0, err
 	}
 	if r.at < r.c.Meta.Data { // the dictionary
@@ -406,18 +403,27 @@ func (r *Reader) seekPage(row int64) (int64, error) {
 			return 0, err
 		}
 	}
-	var page format.PageLocation
-	for _, p := range index.Pages {
-		if p.FirstRowIndex <= row {
-			page = p
-		}
+	for len(places) > 1 && places[1].FirstRowIndex <= row {
+		places = places[1:]
 	}
-	if page.FirstRowIndex == 0 {
-		return 0, nil
-	}
-	if page.Offset < r.at || page.Offset >= r.end || page.FirstRowIndex > r.left {
+	page := places[0]
+	if page.Offset < r.at || page.Offset >= r.end || page.FirstRowIndex > min(row, r.left) || page.FirstRowIndex < 0 {
 		return 0, fmt.Errorf("no page begins at %d", page.Offset)
 	}
-	r.at, r.left = page.Offset, r.left-page.FirstRowIndex
+	r.at, r.left, r.places = page.Offset, r.left-page.FirstRowIndex, places
 	return page.FirstRowIndex, nil
+}
+
+// placed compares a page of n bytes with the offset index, if that is used. The checksum of a page is not one of its
+// header, by which the rows of columns would come apart.
+func (r *Reader) placed(off, n, left int64) error {
+	if len(r.places) == 0 || r.leaf.rep > 0 { // the index counts rows, left are values
+		return nil
+	}
+	p, rows := r.places[0], left-r.left
+	r.places = r.places[1:]
+	if p.Offset != off || int64(p.CompressedPageSize) != n || len(r.places) > 0 && r.places[0].FirstRowIndex-p.FirstRowIndex != rows || (len(r.places) == 0) != (r.left == 0) {
+		return fmt.Errorf("%s bytes of %s rows, which is not what the offset index says", record.Number(n), record.Number(rows))
+	}
+	return nil
 }

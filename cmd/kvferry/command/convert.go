@@ -258,7 +258,8 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
 		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Proofs: f.proofs, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, RenameDB: f.renameDB, Cluster: f.cluster, NoCluster: !f.cluster && cmd.Flags().Changed("cluster"), SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
-		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
+		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer,
+		Traffic: &runOf(cmd.Context()).traffic}
 	f.sampleDry(o)
 	if err := f.checkParts(); err != nil {
 		return nil, err
@@ -276,7 +277,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, err
 	}
 	f.source.connect.notices = cmd.ErrOrStderr()
-	if o.Target, err = a.target(dst, f, cmd.Flags()); err != nil {
+	if o.Target, err = a.target(cmd, dst, f); err != nil {
 		return nil, err
 	}
 	if err := f.setVersion(&o.Target, cmd.Flags()); err != nil {
@@ -353,9 +354,10 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 }
 
 // target parses the location of a target. It must name a format and may name a store.
-func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (convert.Output, error) {
+func (a *App) target(cmd *cobra.Command, location string, flags *convertFlags) (convert.Output, error) {
+	fs := cmd.Flags()
 	reachable := a.Catalog
-	reachable.Uploads = flags.source.objects.options
+	reachable.Uploads = flags.source.objects.counted(cmd.Context())
 	out, err := reachable.Target(location)
 	if err != nil {
 		return convert.Output{}, err

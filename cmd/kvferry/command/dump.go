@@ -150,6 +150,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	if err := f.chooseFormat(cmd.Flags().Changed("format")); err != nil {
 		return err
 	}
+	f.read.source.objects.options = f.read.source.objects.counted(cmd.Context())
 	if err := f.validate(); err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ const getHelp = `Print the values of keys. Each KEY is text, hex:â€¦ or base64:â
 
 In databases of Pika, Ardb, Kvrocks and SSDB, kvferry seeks the rows of the keys and reads no others. It
 opens every table file of their column families first: a third of a second for 6,000 of them. RDB files have
-no order of keys: kvferry reads them as a whole, and append-only files are replayed.
+no order of keys: kvferry reads them as a whole, and append-only files are replayed. Of Parquet files of
+kvferry it reads the pages with the keys, and verifies the checksums of these pages.
 
   text         a line about the record, then a line for each element
   jsonl, json  like dump

@@ -2,6 +2,9 @@ package command
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -12,14 +15,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/testkit/s3test"
 	"kvferry/nemo"
+	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // TestObjectsOfServer reads every golden from an S3 server: the fingerprints are those of the files on disk.
@@ -107,6 +117,156 @@ func TestObjectsConverted(t *testing.T) {
 	ok(t, "diff", rdb, "rdb:"+from)
 	if out := ok(t, "plan", "--match", "[a-f]*", from, "pika3:"+dst+"2"); !strings.Contains(out, "upload the result") || !strings.Contains(out, " rdb:./set.rdb.back\n") {
 		t.Errorf("the way back of %s: %s", from, out)
+	}
+}
+
+// TestObjectsTraffic: every run prints the requests and bytes of the object store, as the server counts them, and the
+// report of a conversion has those until its proof.
+func TestObjectsTraffic(t *testing.T) {
+	f, dir := s3test.NewFake(t), fastDir(t)
+	at := f.PutTree(t, golden(t, "nemo-basic"))
+	counts := func(r result) (requests, sent int64) {
+		t.Helper()
+		line := r.stderr[strings.LastIndex(r.stderr, "kvferry: object store: "):]
+		requests, sent = int64(len(f.Requests())), f.Sent()
+		if !strings.HasPrefix(line, fmt.Sprintf("kvferry: object store: %s, ", record.Count(requests, "request"))) {
+			t.Errorf("exit %d: %q, the server counts %d requests", r.code, line, requests)
+		}
+		return requests, sent
+	}
+	f.Requests()
+	for _, args := range [][]string{{"fingerprint", at}, {"verify", at}, {"inspect", at}, {"get", at, "none"}, {"diff", at, at}} {
+		counts(kvferry(t, args...))
+	}
+	dst := filepath.Join(dir, "dst")
+	r := kvferry(t, "convert", at, "--on-conflict", "rename", "kvrocks:"+dst)
+	requests, sent := counts(r)
+	report, err := os.ReadFile(dst + ".kvferry-report.json")
+	var got struct {
+		Traffic object.Counts `json:"object_store"`
+	}
+	if err = errors.Join(err, json.Unmarshal(report, &got)); err != nil || got.Traffic.Requests > requests || got.Traffic.Read < sent || got.Traffic.Requests == 0 || got.Traffic.Written > 0 {
+		t.Errorf("%+v of %d requests, %d bytes: %v", got, requests, sent, err)
+	}
+	t.Chdir(dir)
+	if r := kvferry(t, "convert", at, "--on-conflict", "rename", "kvrocks:s3://data/new"); !strings.Contains(r.stderr, " written\n") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	if r := kvferry(t, "fingerprint", dst); strings.Contains(r.stderr, "object store") {
+		t.Errorf("of a local file: %s", r.stderr)
+	}
+}
+
+// TestObjectsOnce counts the bytes that commands read with little memory: RDB files, logs that are one, and Parquet
+// files come once; a lookup in Parquet files reads pages.
+func TestObjectsOnce(t *testing.T) {
+	f, dir := s3test.NewFake(t), fastDir(t)
+	from := filepath.Join(dir, "nemo")
+	target, err := nemo.New().Create(context.Background(), from, &format.CreateOptions{Create: build.Create, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fixtures.Mix(1, 300_000).Build(context.Background(), target, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	to := func(name string) string { return filepath.Join(dir, name) }
+	ok(t, "convert", from, "rdb:"+to("dump.rdb"), "--on-conflict", "rename")
+	ok(t, "convert", from, "aof:"+to("log"), "--on-conflict", "rename")
+	ok(t, "dump", "--format", "parquet", "-o", to("export"), from)
+	for _, name := range []string{"dump.rdb", "log", "export"} {
+		at := f.PutTree(t, to(name))
+		size := int64(0)
+		for _, key := range f.Keys() {
+			if strings.HasPrefix(key, name) {
+				size += int64(len(f.Object(key)))
+			}
+		}
+		if size < 10<<20 {
+			t.Fatalf("%s has only %d bytes: a cache may hold it", name, size)
+		}
+		for _, args := range [][]string{{"fingerprint"}, {"verify"}, {"inspect"}, {"dump", "-o", to("dump")}, {"keys", "-o", to("keys")}, {"get", "-o", to("got")}, {"convert", "--discard"}} {
+			command := args[0]
+			args = append(args, "--memory", "64MiB", at)
+			most := size + size/10
+			switch {
+			case command == "get":
+				args = append(args, "account:hash:000000100")
+				if name == "export" {
+					most = 1 << 20
+				}
+			case command == "convert":
+				args = append(args, "kvrocks:"+to(name+".new"))
+			}
+			f.Sent()
+			ok(t, args...)
+			if n := f.Sent(); n > most {
+				t.Errorf("%s %s: %d bytes of %d", command, name, n, size)
+			}
+		}
+		samePrinted(t, to(name), at, [][]string{{"fingerprint"}})
+	}
+}
+
+// TestObjectsTogether opens many tables, and samples them to share them among workers: both request much together, not
+// in one round trip after the other.
+func TestObjectsTogether(t *testing.T) {
+	f, dir := s3test.NewFake(t), filepath.Join(fastDir(t), "nemo")
+	small := func(dir string, o store.BuildOptions) (store.Builder, error) {
+		o.TableSize = 512 << 10
+		return build.Create(dir, o)
+	}
+	target, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: small, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fixtures.Mix(1, 300_000).Build(context.Background(), target, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	at, unmount, err := object.Mount(t.Context(), f.PutTree(t, dir), object.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unmount()
+	const n = 10
+	var waiting [2]atomic.Int64
+	var once [2]sync.Once
+	all, late := [2]chan struct{}{make(chan struct{}), make(chan struct{})}, make(chan struct{})
+	timer := time.AfterFunc(10*time.Second, func() { close(late) }) // the test fails
+	defer timer.Stop()
+	f.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		_, last, _ := strings.Cut(r.Header.Get("Range"), "-")
+		key := strings.TrimPrefix(r.URL.Path, "/"+s3test.Bucket+"/")
+		if r.Method != http.MethodGet || path.Ext(key) != ".sst" {
+			return false
+		}
+		of := 0 // the end of a table, or else blocks
+		if last != fmt.Sprint(len(f.Object(key))-1) {
+			of = 1
+		}
+		if waiting[of].Add(1) == n {
+			once[of].Do(func() { close(all[of]) })
+		}
+		select {
+		case <-all[of]:
+		case <-late:
+		}
+		waiting[of].Add(-1)
+		return false
+	})
+	src, err := nemo.New().Open(t.Context(), at, &format.OpenOptions{Store: rocks.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if spans, err := src.Split("0", record.Of(record.String), 16); err != nil || len(spans) < 8 {
+		t.Errorf("%d spans, %v", len(spans), err)
+	}
+	for of, what := range []string{"tables", "blocks"} {
+		select {
+		case <-all[of]:
+		default:
+			t.Errorf("never %d %s at the same time", n, what)
+		}
 	}
 }
 

@@ -198,21 +198,29 @@ func (f *objectFlags) Register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.options.Anonymous, "s3-anonymous", false, "read a public bucket without credentials")
 }
 
+// counted returns the options with the counter of the command.
+func (f *objectFlags) counted(ctx context.Context) object.Options {
+	o := f.options
+	o.Traffic = &runOf(ctx).traffic
+	return o
+}
+
 // cachePart is the part of --memory for reading ahead in an object store: one of so many.
 const cachePart = 8
 
 // mounter returns the function that makes an address readable as long as the command runs.
 func (f *objectFlags) mounter(ctx context.Context, memory int64) func(string) (string, error) {
 	return func(address string) (string, error) {
-		return runOf(ctx).mount(ctx, address, f.options, memory/cachePart)
+		return runOf(ctx).mount(ctx, address, f.counted(ctx), memory/cachePart)
 	}
 }
 
 // mounts are the addresses that a command reads. Each is mounted once, however often the command looks for the dataset.
 type mounts struct {
-	mu    sync.Mutex
-	paths map[mountOf]string
-	undo  []func()
+	mu      sync.Mutex
+	paths   map[mountOf]string
+	undo    []func()
+	traffic object.Traffic
 }
 
 // mountOf is an address with the settings that lead to it.

@@ -57,6 +57,9 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	current := &run{words: args}
 	defer current.unmount()
 	err := out.Failed(root.ExecuteContext(context.WithValue(ctx, runKey{}, current)))
+	if counts := current.traffic.Counts(); counts != nil {
+		fmt.Fprintf(said, "kvferry: object store: %s\n", counts)
+	}
 	code, name := ExitCode(err), "kvferry:"
 	if said.Colored() {
 		name = paint.Error(name)

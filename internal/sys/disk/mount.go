@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"kvferry/internal/sys/parallel"
 )
 
 // FS is a place of files other than the local disk, such as a bucket of an object store. It is only read. Names are
@@ -30,6 +32,11 @@ type Handle interface {
 	io.ReaderAt
 	io.Closer
 	Stat() (*Info, error)
+	// Keep and Sparse implement those of File.
+	Keep(dir string)
+	Sparse() io.ReaderAt
+	// Ahead starts to fetch n bytes at off.
+	Ahead(off, n int64)
 }
 
 // Info describes a file or directory of an FS: it is an fs.FileInfo and an fs.DirEntry.
@@ -220,6 +227,44 @@ type remote struct {
 
 // ReadAt reads at an offset.
 func (r *remote) ReadAt(p []byte, off int64) (int, error) { return r.SectionReader.ReadAt(p, off) }
+
+// Keep prepares for a second reader. A mounted file system then stores fetched bytes of the file in a temporary file in
+// dir, if there is room, and never fetches them again.
+func (f *File) Keep(dir string) {
+	if f.remote != nil {
+		f.remote.Handle.Keep(dir)
+	}
+}
+
+// Sparse returns a reader for a few places in the file. It does not read ahead.
+func (f *File) Sparse() io.ReaderAt {
+	if f.remote != nil {
+		return f.remote.Handle.Sparse()
+	}
+	return f
+}
+
+// Ahead starts to fetch n bytes at off of a file of a mounted file system, for a reader that will come. Places that are
+// fetched together arrive in the time of one. Other files are left alone.
+func Ahead(path string, off, n int64) {
+	if f, name := mounted(path); f != nil {
+		if h, err := f.Open(name); err == nil {
+			h.Ahead(off, n)
+			h.Close()
+		}
+	}
+}
+
+// together is the number of files of a mounted file system that Together opens at the same time.
+const together = 16
+
+// Together calls do with the numbers from 0 to n-1, several at a time, for files of a mounted file system, each of which
+// takes some round trips. It ignores other paths.
+func Together(path string, n int, do func(i int)) {
+	if IsMounted(path) {
+		_ = parallel.Each(n, together, func(i int) error { do(i); return nil })
+	}
+}
 
 // noLink is the error of Readlink for a path of a mounted file system.
 func noLink(p string) error { return &fs.PathError{Op: "readlink", Path: p, Err: syscall.EINVAL} }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,9 @@ type remoteFile struct {
 }
 
 func (f remoteFile) Close() error         { return nil }
+func (f remoteFile) Ahead(int64, int64)   {}
+func (f remoteFile) Keep(string)          {}
+func (f remoteFile) Sparse() io.ReaderAt  { return f }
 func (f remoteFile) Stat() (*Info, error) { return f.info, nil }
 
 func (m *remoteFS) Open(name string) (Handle, error) {

@@ -16,6 +16,14 @@ const (
 	maxRunPart = 8 // a run takes at most one of so many parts of the cache
 	maxRun     = 128
 	growth     = 4
+	// Behind the run that is read, so many runs are ahead at most, and one of so many parts of the cache: there are
+	// several readers.
+	deep     = 4
+	deepPart = 4
+	// A run is read by several requests of at most maxRequest bytes at the same time: one connection of an object store is
+	// slower than the link. So are hints.
+	maxRequest = 4 << 20
+	maxHints   = 16
 )
 
 // cache holds pieces of the objects of a file system.
@@ -25,10 +33,13 @@ type cache struct {
 	max    int   // pieces
 	maxRun int
 	held   int
-	asked  int // pieces requested so far
-	pieces map[place]*piece
-	idle   list.List // complete pieces without a reader, the least useful first
-	free   [][]byte
+
+	perRequest int           // pieces
+	hints      chan struct{} // has an element for each request of hinted pieces that is under way
+	asked      int           // pieces requested so far
+	pieces     map[place]*piece
+	idle       list.List // complete pieces without a reader, the least useful first
+	free       [][]byte
 }
 
 // place is a piece of an object: an open file finds what another one of the same version has read.
@@ -58,29 +69,32 @@ func newCache(memory int64) *cache {
 		size /= 2
 	}
 	n := max(leastHeld, int(memory/size))
-	return &cache{size: size, max: n, maxRun: min(maxRun, max(1, n/maxRunPart)), pieces: map[place]*piece{}}
+	return &cache{size: size, max: n, maxRun: min(maxRun, max(1, n/maxRunPart)), pieces: map[place]*piece{},
+		perRequest: int(maxRequest / size), hints: make(chan struct{}, maxHints)}
 }
 
-// take returns a piece, complete; the caller must release it. want is the number of pieces that the caller is going to
-// take from there on.
+// take returns a piece, complete; the caller must release it. It returns nil for a piece that is kept on disk. want is
+// the number of pieces that the caller is going to take from there on.
 func (c *cache) take(h *handle, n int64, want int) (*piece, error) {
 	c.mu.Lock()
-	p := c.pieces[place{h.o, n}]
+	p, run := c.pieces[place{h.o, n}], want
+	if p == nil && h.o.kept.Load().has(n) {
+		c.mu.Unlock()
+		return nil, nil
+	}
 	if p == nil {
-		run := want
-		if before := c.pieces[place{h.o, n - 1}]; before != nil {
+		if before := c.pieces[place{h.o, n - 1}]; before != nil && !h.sparse {
 			run = max(want, growth*before.run)
 		}
-		p = c.request(h, n, run, true)
+		p = c.request(h, n, run, needed)
 	}
 	if p.elem != nil {
 		c.idle.Remove(p.elem)
 		p.elem = nil
 	}
 	p.readers++
-	if p.next > 0 {
-		c.request(h, p.next, growth*p.run, false)
-		p.next = 0
+	if p.next > 0 && !h.sparse {
+		c.forward(h, p)
 	}
 	c.mu.Unlock()
 	<-p.done
@@ -91,17 +105,57 @@ func (c *cache) take(h *handle, n int64, want int) (*piece, error) {
 	return p, nil
 }
 
-// request requests up to run pieces from n on, fewer if the next is held or does not fit. It returns the first piece,
-// which always fits if it is needed. c.mu is held.
-func (c *cache) request(h *handle, n int64, run int, needed bool) *piece {
-	var got []*piece
-	run = min(run, c.maxRun)
-	for i := n; len(got) < run && i*c.size < h.o.size; i++ {
-		at := place{h.o, i}
-		if c.pieces[at] != nil || !c.room(needed && i == n) {
+// forward requests more pieces ahead of a reader, who has reached p. With runs of full length it keeps several runs
+// ahead, and marks the piece where it goes on. c.mu is held.
+func (c *cache) forward(h *handle, p *piece) {
+	q := c.request(h, p.next, growth*p.run, ahead)
+	p.next = 0
+	if q == nil || q.run < c.maxRun {
+		return
+	}
+	run, end := int64(c.maxRun), q.next
+	for end-p.n-run < min(deep*run, int64(c.max/deepPart)) {
+		r := c.request(h, end, c.maxRun, ahead)
+		if r == nil {
 			break
 		}
-		p := &piece{place: at, buf: c.buffer(min(c.size, h.o.size-i*c.size)), done: make(chan struct{}), run: run}
+		end, r.next = r.next, 0
+	}
+	q.next = 0
+	if m := c.pieces[place{h.o, p.n + run}]; m != nil {
+		q = m
+	}
+	q.next = end
+}
+
+// why is the reason of a request.
+type why int
+
+const (
+	needed why = iota // a reader waits for the first piece
+	ahead             // a reader goes forward
+	hinted            // a reader is going to jump there
+)
+
+// request requests up to run pieces from n on, fewer if the cache is full. It skips pieces that the cache has. It returns
+// the first requested piece; there is always room for a needed one. c.mu is held.
+func (c *cache) request(h *handle, n int64, run int, of why) *piece {
+	var got []*piece
+	run = min(run, c.maxRun)
+	end := n
+	for ; end < n+int64(run) && end*c.size < h.o.size; end++ {
+		at := place{h.o, end}
+		first := of == needed && end == n
+		if p := c.pieces[at]; p != nil || !first && h.o.kept.Load().has(end) {
+			if p != nil && of == ahead {
+				p.run = max(p.run, run)
+			}
+			continue
+		}
+		if !c.room(first) {
+			break
+		}
+		p := &piece{place: at, buf: c.buffer(min(c.size, h.o.size-end*c.size)), done: make(chan struct{}), run: run}
 		c.pieces[at] = p
 		c.asked++
 		got = append(got, p)
@@ -109,15 +163,25 @@ func (c *cache) request(h *handle, n int64, run int, needed bool) *piece {
 	if len(got) == 0 {
 		return nil
 	}
-	ahead := got[0]
-	if needed {
-		ahead = got[min(1, len(got)-1)]
+	if of == hinted || h.sparse {
+		for _, p := range got {
+			p.run = 1
+		}
+	} else if of == ahead || run > 1 { // else a jump, or the first read
+		trigger := got[0]
+		if of == needed {
+			trigger = got[min(1, len(got)-1)]
+		}
+		trigger.next = end
 	}
-	ahead.next = n + int64(len(got))
-	if needed && run == 1 {
-		ahead.next = 0 // a jump, or the first read
+	for from := 0; from < len(got); {
+		to := from + 1
+		for to < len(got) && got[to].n == got[to-1].n+1 && to-from < c.perRequest {
+			to++
+		}
+		go c.fetch(h, got[from:to:to], of)
+		from = to
 	}
-	go c.fetch(h, got)
 	return got[0]
 }
 
@@ -186,15 +250,21 @@ func (c *cache) rest(p *piece) {
 	}
 }
 
-// fetch reads pieces that follow each other by one request.
-func (c *cache) fetch(h *handle, run []*piece) {
+// fetch reads pieces that follow each other by one request. Hinted ones wait for their turn.
+func (c *cache) fetch(h *handle, run []*piece, of why) {
+	if of == hinted {
+		c.hints <- struct{}{}
+		defer func() { <-c.hints }()
+	}
 	last := run[len(run)-1]
 	r := &body{h: h, off: run[0].n * c.size, end: last.n*c.size + int64(len(last.buf))}
 	defer r.close()
 	var err error
 	for _, p := range run {
 		if err == nil {
-			err = r.fill(p.buf)
+			if err = r.fill(p.buf); err == nil {
+				h.o.kept.Load().put(p.n, p.buf)
+			}
 		}
 		c.finish(p, err)
 	}

@@ -26,6 +26,16 @@ type files struct {
 	mu     sync.Mutex
 	known  map[string]*object // by name; nil: it does not exist
 	listed []string           // directories of which every object is known
+	spools []*kept
+}
+
+// forget frees the disk that kept objects take.
+func (f *files) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, k := range f.spools {
+		k.close()
+	}
 }
 
 // key returns the key of a name.
@@ -231,7 +241,24 @@ type handle struct {
 	f    *files
 	info *disk.Info
 	o    *object // nil for a directory
+	// sparse: what follows is not read ahead
+	sparse bool
 }
+
+// Ahead requests the pieces of a range that are not held.
+func (h *handle) Ahead(off, n int64) {
+	c := h.f.cache
+	if h.o == nil || off < 0 || n <= 0 || off >= h.o.size {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := off / c.size
+	c.request(h, first, int((min(off+n, h.o.size)-1)/c.size-first)+1, hinted)
+}
+
+// Sparse returns a reader that does not read ahead.
+func (h *handle) Sparse() io.ReaderAt { return &handle{h.f, h.info, h.o, true} }
 
 func (h *handle) Stat() (*disk.Info, error) { return h.info, nil }
 func (h *handle) Close() error              { return nil }
@@ -265,6 +292,9 @@ func (h *handle) read(p []byte, off int64) (int, error) {
 	piece, err := h.f.cache.take(h, at, int(last-at)+1)
 	if err != nil {
 		return 0, err
+	}
+	if piece == nil {
+		return h.o.kept.Load().read(p[:min(int64(len(p)), h.o.size-off)], off), nil // 0: it is not kept any more
 	}
 	n := copy(p, piece.buf[off-at*size:])
 	h.f.cache.release(piece, off+int64(n) == at*size+int64(len(piece.buf)))

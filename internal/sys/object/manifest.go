@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"time"
 )
 
 const (
@@ -46,10 +47,11 @@ func (m *manifest) encode() ([]byte, error) {
 // has added to an upload out of the listing.
 func (f *files) uploaded(found map[string]*object) error {
 	var manifests []string
-	for name := range found {
+	for name, o := range found {
 		switch path.Base(name) {
 		case IncompleteName:
-			return failed("list", f.address(path.Dir(name)), errors.New("its upload is not complete: run kvferry convert with --resume where it was begun"))
+			return failed("list", f.address(path.Dir(name)), fmt.Errorf("its upload is not complete (begun at %s): wait for it, or run kvferry convert with --resume where it was begun",
+				o.modified.UTC().Format(time.RFC3339)))
 		case ManifestName:
 			manifests = append(manifests, name)
 		}

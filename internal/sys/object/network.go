@@ -13,14 +13,17 @@ import (
 const connections = 64
 
 // transport returns the connections to one server.
-func transport(o *Options) *http.Transport {
+func transport(o *Options) http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: min(o.Idle, 5*time.Second), KeepAlive: 15 * time.Second}).DialContext
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
 	t.ResponseHeaderTimeout = o.Idle
 	t.DisableCompression = true // ranges are of the stored bytes
 	t.ReadBufferSize = 64 << 10
-	return t
+	if o.Traffic == nil {
+		return t
+	}
+	return &counted{t, o.Traffic}
 }
 
 // passingStatus reports whether a server may answer a repeated request otherwise.

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kvferry/internal/sys/disk"
@@ -30,6 +31,8 @@ type Options struct {
 	PathStyle bool   // address buckets by path, also at Amazon
 	Anonymous bool   // send no credentials
 	Memory    int64  // bytes of the cache; 0: 32 MiB
+
+	Traffic *Traffic // counts the requests; nil: nobody asks
 
 	Tries int           // requests for the same bytes before an error; 0: 8
 	Pause time.Duration // before the second try, doubled for each further one; 0: 100 ms
@@ -88,6 +91,8 @@ type object struct {
 	size     int64
 	modified time.Time
 	version  string // ETag
+
+	kept atomic.Pointer[kept] // nil unless it is read more than once
 }
 
 // places are the paths of the addresses that are mounted.
@@ -121,6 +126,7 @@ func Mount(ctx context.Context, address string, o Options) (p string, unmount fu
 		places.paths = slices.DeleteFunc(places.paths, func(q string) bool { return p == q })
 		undo()
 		cancel()
+		f.forget()
 	}), nil
 }
 

@@ -325,6 +325,71 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestRegion asks for a bucket in a wrong region: the error names the right one, and how to choose it. An answer to HEAD
+// has no body.
+func TestRegion(t *testing.T) {
+	s := s3test.NewFake(t)
+	t.Setenv("AWS_REGION", "us-west-1")
+	const want = ": the bucket data is in the region eu-central-1, the request was for us-west-1: use --s3-region eu-central-1 or AWS_REGION=eu-central-1"
+	for code, status := range map[string]int{"AuthorizationHeaderMalformed": 400, "PermanentRedirect": 301, "AccessDenied": 403, "IllegalLocationConstraintException": 400} {
+		s.Before(func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("x-amz-bucket-region", "eu-central-1")
+			s3test.Fail(w, r, status, code, "The region is wrong")
+			return true
+		})
+		_, err := disk.Stat(mounted(t, "s3://data/x", quick))
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", code, err)
+		}
+		to, err := NewTarget("s3://data/new", false, quick)
+		if err == nil {
+			err = to.Check(t.Context(), "run")
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: the target: %v", code, err)
+		}
+	}
+	s.Before(func(w http.ResponseWriter, r *http.Request) bool { // a region in the body alone
+		if r.Method == http.MethodHead {
+			return false
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, "<Error><Code>AuthorizationHeaderMalformed</Code><Message>no</Message><Region>eu-central-1</Region></Error>")
+		return true
+	})
+	if _, err := disk.ReadDir(mounted(t, "s3://data/x", quick)); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("in the body: %v", err)
+	}
+}
+
+// TestTraffic compares the counts of a reader and of an upload with those of the server.
+func TestTraffic(t *testing.T) {
+	s := s3test.NewFake(t)
+	var n Traffic
+	o := quick
+	if o.Traffic = &n; n.Counts() != nil || (*Traffic)(nil).Counts() != nil {
+		t.Error("counts without a request")
+	}
+	s.Put("object", data(10*pieceSize))
+	f := opened(t, "s3://data/object", o)
+	if _, err := f.ReadAt(make([]byte, 10*pieceSize), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.Counts(); got.Requests != int64(len(s.Requests())) || got.Read != 10*pieceSize || got.Written != 0 {
+		t.Errorf("%s", got)
+	}
+	x := newTarget(t, false)
+	n = Traffic{}
+	x.Target, _ = NewTarget("s3://data/new", false, o)
+	if err := x.send(t.Context(), x.upload("run", nil)); err != nil {
+		t.Fatal(err)
+	}
+	size := int64(len(s.Object("new")))
+	if got := n.Counts(); got.Requests != int64(len(s.Requests())) || got.Written < size || got.Written > size+4096 || !strings.Contains(got.String(), " written") {
+		t.Errorf("%s for %d bytes", got, size)
+	}
+}
+
 // TestAhead counts requests: a jump costs one piece, and a reader that goes forward few and long requests. The cache
 // holds no more than its memory.
 func TestAhead(t *testing.T) {
@@ -350,6 +415,100 @@ func TestAhead(t *testing.T) {
 	}
 }
 
+// together makes a server answer no request of an object until n are under way. It returns a function that fails the
+// test if that never happened.
+func together(t *testing.T, s *s3test.Fake, n int64) (check func()) {
+	var waiting atomic.Int64
+	var once sync.Once
+	all, late := make(chan struct{}), make(chan struct{})
+	timer := time.AfterFunc(10*time.Second, func() { close(late) }) // the test fails
+	t.Cleanup(func() { timer.Stop() })
+	s.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet && r.Header.Get("Range") != "" {
+			if waiting.Add(1) == n {
+				once.Do(func() { close(all) })
+			}
+			select {
+			case <-all:
+			case <-late:
+			}
+			waiting.Add(-1)
+		}
+		return false
+	})
+	return func() {
+		t.Helper()
+		select {
+		case <-all:
+		default:
+			t.Errorf("never %d requests at the same time", n)
+		}
+	}
+}
+
+// TestAheadTogether reads forward, and announces places: several requests are under way at the same time.
+func TestAheadTogether(t *testing.T) {
+	s := s3test.NewFake(t)
+	const pieces = 256
+	want := data(pieces * pieceSize)
+	s.Put("object", want)
+	f := opened(t, "s3://data/object", Options{Memory: pieces * pieceSize})
+	b := make([]byte, pieceSize)
+	read := func(from, to int) {
+		t.Helper()
+		for i := from; i < to; i++ {
+			if _, err := f.ReadAt(b, int64(i)*pieceSize); err != nil || !bytes.Equal(b, want[i*pieceSize:][:pieceSize]) {
+				t.Fatalf("piece %d: %v", i, err)
+			}
+		}
+	}
+	read(0, 24)
+	check := together(t, s, 3)
+	read(24, pieces)
+	check()
+	s.Before(nil)
+	f = opened(t, "s3://data/object", Options{Memory: pieces * pieceSize})
+	check = together(t, s, 8)
+	for i := range int64(8) {
+		disk.Ahead(f.Name(), i*20*pieceSize+5, 10)
+	}
+	disk.Ahead(f.Name(), 1<<40, 1)
+	disk.Ahead(f.Name()+"-none", 0, 1)
+	s.Requests()
+	for i := range 8 {
+		read(i*20, i*20+1)
+	}
+	check()
+	if n := s.Requests(); len(n) > 8 {
+		t.Errorf("%q for 8 announced places", n)
+	}
+}
+
+// TestAheadOfHeld reads forward over pieces that another reader has left: they do not end reading ahead.
+func TestAheadOfHeld(t *testing.T) {
+	s := s3test.NewFake(t)
+	const pieces = 240
+	want := data(pieces * pieceSize)
+	s.Put("object", want)
+	f := opened(t, "s3://data/object", Options{Memory: 256 * pieceSize})
+	b := make([]byte, pieceSize)
+	for i := 20; i < pieces; i += 20 {
+		if _, err := f.ReadAt(b[:10], int64(i)*pieceSize); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Requests()
+	s.Sent()
+	for i := range pieces {
+		if _, err := f.ReadAt(b, int64(i)*pieceSize); err != nil || !bytes.Equal(b, want[i*pieceSize:][:pieceSize]) {
+			t.Fatalf("piece %d: %v", i, err)
+		}
+	}
+	if n, sent := len(s.Requests()), s.Sent(); n > 24 || sent > (pieces-11)*pieceSize {
+		t.Errorf("%d requests and %d bytes for %d pieces, of which 11 were held", n, sent, pieces)
+	}
+}
+
 // TestAheadOfStale fills the cache with pieces that no reader comes back to: they do not end reading ahead.
 func TestAheadOfStale(t *testing.T) {
 	const held, pieces = 64, 384
@@ -370,6 +529,77 @@ func TestAheadOfStale(t *testing.T) {
 	}
 	if n := len(s.Requests()); n > 160 {
 		t.Errorf("%d requests for %d pieces", n, pieces-2*held)
+	}
+}
+
+// TestKept reads an object twice that does not fit into the cache: it comes over the network once, unless the disk has no
+// room for it, or fails. Nothing is kept of one that fits.
+func TestKept(t *testing.T) {
+	const held, pieces = 16, 64
+	want := data(pieces*minPiece + 99)
+	s := s3test.NewFake(t)
+	s.Put("object", want)
+	size := int64(len(want))
+	for name, c := range map[string]struct {
+		memory, free, least, most int64
+		change                    func(k *kept)
+	}{
+		"kept":        {held * minPiece, 2 * size, size, size, nil},
+		"no room":     {held * minPiece, 2*size - 1, size * 3 / 2, 3 * size, nil},
+		"fits":        {4 * pieces * minPiece, 2 * size, size, size, nil},
+		"a full disk": {held * minPiece, 2 * size, size * 3 / 2, 3 * size, func(k *kept) { k.file.Close() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer disk.FakeSpace(func(string) (disk.Space, error) { return disk.Space{Free: c.free}, nil })()
+			p, unmount, err := Mount(t.Context(), "s3://data/object", Options{Memory: c.memory})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := disk.Open(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			f.Keep(t.TempDir())
+			f.Keep(t.TempDir())
+			k := f.Sparse().(*handle).o.kept.Load()
+			if c.change != nil {
+				c.change(k)
+			}
+			s.Sent()
+			for range 2 {
+				b := make([]byte, 10_000)
+				for off := 0; off < len(want); off += len(b) {
+					if n, err := f.ReadAt(b, int64(off)); err != nil && err != io.EOF || !bytes.Equal(b[:n], want[off:min(off+len(b), len(want))]) {
+						t.Fatalf("at %d: %d bytes, %v", off, n, err)
+					}
+				}
+			}
+			if n := s.Sent(); n < c.least || n > c.most {
+				t.Errorf("%d bytes sent of an object of %d", n, size)
+			}
+			if unmount(); k.open() != nil {
+				t.Error("the temporary file is still open")
+			}
+		})
+	}
+}
+
+// TestSparse reads pieces that follow each other without reading ahead.
+func TestSparse(t *testing.T) {
+	s := s3test.NewFake(t)
+	s.Put("object", data(64*pieceSize))
+	r := opened(t, "s3://data/object", quick).Sparse()
+	for i := range int64(4) {
+		if _, err := r.ReadAt(make([]byte, 100), i*pieceSize); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.ReadAt(make([]byte, 2*pieceSize), 4*pieceSize); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Sent(); n != 6*pieceSize {
+		t.Errorf("%d bytes for 6 pieces of %d", n, pieceSize)
 	}
 }
 

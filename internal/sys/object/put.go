@@ -8,16 +8,33 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 )
 
-// runHeader is the metadata of an object that names the upload it is of.
-const runHeader = "Kvferry-Run"
+// The metadata of an object that name the upload it is of, and the process that made it.
+const (
+	runHeader    = "Kvferry-Run"
+	writerHeader = "Kvferry-Writer"
+)
+
+// thisWriter names this process in the metadata of objects, which are ASCII.
+var thisWriter = sync.OnceValue(func() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unnamed host"
+	}
+	return fmt.Sprintf("process %d on %s", os.Getpid(), strings.Trim(strconv.QuoteToASCII(host), `"`))
+})
 
 // errTaken means that an object that is to be made exists.
 var errTaken = errors.New("it exists")
@@ -45,7 +62,7 @@ func (s *sums) tag() string { return hex.EncodeToString(s.md5[:]) }
 func putOptions(run string, fresh bool) (o minio.PutObjectOptions) {
 	o.DisableContentSha256 = true // the whole is signed, not its pieces
 	o.ContentType = "application/octet-stream"
-	o.UserMetadata = map[string]string{runHeader: run}
+	o.UserMetadata = map[string]string{runHeader: run, writerHeader: thisWriter()}
 	if fresh {
 		o.SetMatchETagExcept("*")
 	}
@@ -156,16 +173,39 @@ func (s *s3) remove(ctx context.Context, key string) error {
 	return s.explained(s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}))
 }
 
-// runOf returns the upload that an object is of; "" for one of another program.
-func (s *s3) runOf(ctx context.Context, key string) (string, error) {
+// writer names the maker of an object.
+type writer struct {
+	run     string // of the upload; "": another program made it
+	process string // as thisWriter names it; "" if that is unknown
+	at      time.Time
+}
+
+// String names the writer in messages.
+func (w *writer) String() string {
+	at := w.at.UTC().Format(time.RFC3339)
+	switch {
+	case w.run == "":
+		return "another program wrote it at " + at
+	case w.process == "":
+		return "kvferry wrote it at " + at
+	}
+	return "kvferry, " + w.process + ", wrote it at " + at
+}
+
+// writerOf returns who made an object.
+func (s *s3) writerOf(ctx context.Context, key string) (*writer, error) {
 	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
-		return "", s.explained(err)
+		return nil, s.explained(err)
 	}
+	w := &writer{at: info.LastModified}
 	for name, value := range info.UserMetadata {
-		if strings.EqualFold(name, runHeader) {
-			return value, nil
+		switch {
+		case strings.EqualFold(name, runHeader):
+			w.run = value
+		case strings.EqualFold(name, writerHeader):
+			w.process = value
 		}
 	}
-	return "", nil
+	return w, nil
 }

@@ -73,7 +73,7 @@ func (r *requests) unreached(err error) bool {
 // explain names the object in an error.
 func (r *requests) explain(op, address string, err error) error {
 	switch {
-	case r.ctx.Err() != nil && errors.Is(err, context.Cause(r.ctx)):
+	case r.ctx.Err() != nil && errors.Is(err, context.Cause(r.ctx)), errors.As(err, new(*ExistsError)): // it names the target
 		return err
 	case errors.Is(err, errReplaced):
 		return &disk.ChangedError{Path: address, How: errReplaced.Error()}

@@ -22,6 +22,7 @@ const amazon = "https://s3.amazonaws.com"
 // s3 is a bucket.
 type s3 struct {
 	bucket string
+	region string // of requests; "": the server is asked
 	client *minio.Core
 	needs  string // permissions
 }
@@ -50,7 +51,7 @@ func newS3(bucket string, o *Options) (*s3, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3://%s: %w", bucket, err)
 	}
-	return &s3{bucket, client, "s3:GetObject and, for directories, s3:ListBucket"}, nil
+	return &s3{bucket, region, client, "s3:GetObject and, for directories, s3:ListBucket"}, nil
 }
 
 func (s *s3) address(key string) string {
@@ -149,6 +150,8 @@ func (s *s3) explained(err error) error {
 	case r.Code == minio.NoSuchBucket:
 		e.Message = "there is no bucket " + s.bucket + " at " + s.client.EndpointURL().Host
 		e.advice = ": correct its name, or name another server by --s3-endpoint or AWS_ENDPOINT_URL"
+	case r.Region != "" && r.Region != s.region:
+		e.advice = fmt.Sprintf(": the bucket %s is in the region %s, the request was for %s: use --s3-region %[2]s or AWS_REGION=%[2]s", s.bucket, r.Region, cmp.Or(s.region, "none"))
 	case r.StatusCode == http.StatusForbidden:
 		e.advice = ": kvferry needs " + s.needs + "; AWS_PROFILE chooses other credentials"
 	case r.Code == "AuthorizationHeaderMalformed" || r.StatusCode == http.StatusMovedPermanently:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -91,15 +92,21 @@ func (t *Target) Removal() string {
 type ExistsError struct {
 	Address string
 	Half    bool   // it is the unfinished upload of another run
+	Writer  string // who made it, and when; "" if that is unknown
 	Removal string // the command that removes it
 }
 
-// Error names the target, and how to remove half of one.
+// Error names the target and its writer, and what to do.
 func (e *ExistsError) Error() string {
-	if e.Half {
-		return fmt.Sprintf("%s: has the unfinished upload of another run: name another address, or remove it with %s", e.Address, e.Removal)
+	by := ""
+	if e.Writer != "" {
+		by = " (" + e.Writer + ")"
 	}
-	return e.Address + ": already exists; kvferry does not overwrite it: name another address, or remove it"
+	if e.Half {
+		return fmt.Sprintf("%s: has the unfinished upload of another run%s: while that run works, name another address; if it stopped, continue it there with --resume, or remove it with %s",
+			e.Address, by, e.Removal)
+	}
+	return fmt.Sprintf("%s: already exists%s; kvferry does not overwrite it: name another address, or remove it", e.Address, by)
 }
 
 // Unwrap returns fs.ErrExist.
@@ -140,7 +147,7 @@ func (t *Target) Check(ctx context.Context, run string) error {
 	r := t.requests(ctx)
 	own, err := t.run(r, t.key)
 	if err == nil && own != "" && (t.dir || own != run) {
-		err = &ExistsError{Address: t.Address()}
+		err = t.taken(r, t.key, t.key)
 	}
 	if err == nil && t.dir {
 		err = t.checkEmpty(r, run)
@@ -190,14 +197,33 @@ func (t *Target) checkEmpty(r *requests, run string) error {
 	if err != nil || done != "" && done == run && half == "" {
 		return err
 	}
-	return &ExistsError{Address: t.Address(), Half: half != "", Removal: t.Removal()}
+	if half != "" {
+		return t.half(r)
+	}
+	return t.taken(r, t.key, first)
+}
+
+// taken is the error about the address of a key that is taken; of is the object that shows it.
+func (t *Target) taken(r *requests, key, of string) *ExistsError {
+	e := &ExistsError{Address: t.s3.address(key), Removal: t.Removal()}
+	if w, err := t.s3.writerOf(r.ctx, of); err == nil {
+		e.Writer = w.String()
+	}
+	return e
+}
+
+// half is the error about a directory that another run uploads, or has begun to.
+func (t *Target) half(r *requests) *ExistsError {
+	e := t.taken(r, t.key, t.marker())
+	e.Half = true
+	return e
 }
 
 // checkReport refuses an object in the place of the report that is no report of an earlier target.
 func (t *Target) checkReport(r *requests) error {
 	own, err := t.run(r, t.report())
 	if err == nil && own == foreign {
-		err = &ExistsError{Address: t.s3.address(t.report())}
+		err = t.taken(r, t.report(), t.report())
 	}
 	return err
 }
@@ -214,8 +240,11 @@ func (t *Target) marked(r *requests) (string, error) { return t.run(r, t.marker(
 
 // run returns the run of an object; "" if it does not exist, and foreign if another program made it.
 func (t *Target) run(r *requests, key string) (run string, err error) {
-	err = r.retry("stat", t.s3.address(key), func() (err error) {
-		run, err = t.s3.runOf(r.ctx, key)
+	err = r.retry("stat", t.s3.address(key), func() error {
+		w, err := t.s3.writerOf(r.ctx, key)
+		if err == nil {
+			run = w.run
+		}
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -295,8 +324,8 @@ func (s *sending) start() (map[string]*object, error) {
 		if !errors.Is(err, errTaken) {
 			return err
 		}
-		if own, e := s.t.s3.runOf(s.ctx, s.t.marker()); e != nil || own != s.u.Run {
-			return errors.Join(e, &ExistsError{Address: s.t.Address(), Half: true, Removal: s.t.Removal()})
+		if w, e := s.t.s3.writerOf(s.ctx, s.t.marker()); e != nil || w.run != s.u.Run {
+			return errors.Join(e, s.t.half(s.requests))
 		}
 		return nil
 	})
@@ -511,11 +540,16 @@ func (t *Target) join(r *requests, u *Upload, key, id string, parts []minio.Comp
 			case e == nil && own == u.Run:
 				return nil
 			case errors.Is(err, errTaken):
-				return errors.Join(e, &ExistsError{Address: t.Address()})
+				return errors.Join(e, t.overtaken(r, key))
 			}
 		}
 		return err
 	})
+}
+
+// overtaken is the error about an object that another run has made during the upload.
+func (t *Target) overtaken(r *requests, key string) error {
+	return fmt.Errorf("another run was faster: %w", t.taken(r, key, key))
 }
 
 // Publish makes an uploaded target whole: from now on readers see it.
@@ -523,7 +557,7 @@ func (t *Target) Publish(ctx context.Context, u *Upload, files []File) error {
 	r := t.requests(ctx)
 	if !t.dir { // keep the report of an upload that was faster
 		if own, err := t.run(r, t.key); err != nil || own != "" && own != u.Run {
-			return cmp.Or[error](err, &ExistsError{Address: t.Address()})
+			return cmp.Or[error](err, t.overtaken(r, t.key))
 		}
 	}
 	if u.Report != nil {
@@ -551,6 +585,19 @@ func (t *Target) Publish(ctx context.Context, u *Upload, files []File) error {
 	return err
 }
 
+// meddled is the error about objects in the directory of an upload that are not of it.
+func (t *Target) meddled(r *requests, found map[string]*object, files []File) error {
+	for _, f := range files {
+		delete(found, f.Path)
+	}
+	delete(found, IncompleteName)
+	delete(found, ManifestName)
+	name := slices.Min(slices.Collect(maps.Keys(found)))
+	e := t.taken(r, t.key+"/"+name, t.key+"/"+name)
+	return fmt.Errorf("%s: something else is written to this directory during the upload, such as %s (%s): stop its writer and remove what it wrote, or name another address",
+		t.Address(), e.Address, e.Writer)
+}
+
 // publishDir writes the manifest of a directory.
 func (t *Target) publishDir(r *requests, u *Upload, files []File) error {
 	found := map[string]*object{}
@@ -566,7 +613,7 @@ func (t *Target) publishDir(r *requests, u *Upload, files []File) error {
 		m.Files = append(m.Files, manifestFile{f.Path, f.Size, o.version})
 	}
 	if own := len(found) - len(files); found[IncompleteName] != nil && own > 1 && found[ManifestName] == nil || own > 2 {
-		return fmt.Errorf("%s: another program wrote objects there during the upload", t.Address())
+		return t.meddled(r, found, files)
 	}
 	b, err := m.encode()
 	if err == nil {

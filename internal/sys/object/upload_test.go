@@ -308,8 +308,8 @@ func TestUploadTaken(t *testing.T) {
 	for name, c := range map[string]struct {
 		dir  bool
 		key  string
-		half string
-	}{"file": {false, "a/new", ""}, "report": {false, "a/new.kvferry-report.json", ""}, "directory": {true, "a/new/x", ""}, "object": {true, "a/new", ""},
+		half string // or who wrote it
+	}{"file": {false, "a/new", "(another program wrote it at 2026-01-02T03:04:05Z); kvferry does not overwrite it"}, "report": {false, "a/new.kvferry-report.json", ""}, "directory": {true, "a/new/x", ""}, "object": {true, "a/new", ""},
 		"half": {true, "a/new/" + IncompleteName, "aws s3 rm --recursive s3://data/a/new/"}} {
 		f, x := s3test.NewFake(t), newTarget(t, c.dir)
 		f.Put(c.key, []byte("x"))
@@ -372,13 +372,35 @@ func TestUploadOvertaken(t *testing.T) {
 	if err := x.send(t.Context(), fast); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Publish(t.Context(), slow, x.files); !errors.Is(err, fs.ErrExist) {
+	want := fmt.Sprintf("another run was faster: s3://data/a/new: already exists (kvferry, process %d on ", os.Getpid())
+	if err := x.Publish(t.Context(), slow, x.files); !errors.Is(err, fs.ErrExist) || !strings.HasPrefix(err.Error(), want) ||
+		!strings.Contains(err.Error(), "wrote it at 2026-01-02T03:04:05Z); kvferry does not overwrite it: name another address, or remove it") {
 		t.Errorf("published over another: %v", err)
 	}
 	if err := x.Withdraw(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
 	x.whole(t, f)
+}
+
+// TestUploadOfTwo starts an upload of a directory while another one is under way, before and after its check, and
+// writes there while it is under way: the errors name who does it.
+func TestUploadOfTwo(t *testing.T) {
+	f, x := s3test.NewFake(t), newTarget(t, true)
+	first, second := x.upload("first", nil), x.upload("second", nil)
+	if err := x.Upload(t.Context(), first, x.root, x.files); err != nil {
+		t.Fatal(err)
+	}
+	by := fmt.Sprintf("s3://data/a/new: has the unfinished upload of another run (kvferry, process %d on ", os.Getpid())
+	for name, err := range map[string]error{"check": x.Check(t.Context(), "second"), "upload": x.Upload(t.Context(), second, x.root, x.files)} {
+		if !errors.Is(err, fs.ErrExist) || !strings.HasPrefix(err.Error(), by) || !strings.Contains(err.Error(), "continue it there with --resume, or remove it with aws s3 rm --recursive s3://data/a/new/") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	f.Put("a/new/other", nil)
+	if err := x.Publish(t.Context(), first, x.files); err == nil || !strings.Contains(err.Error(), "such as s3://data/a/new/other (another program wrote it at 2026-01-02T03:04:05Z): stop its writer") {
+		t.Errorf("%v", err)
+	}
 }
 
 // TestUploadManifest changes an upload, or leaves it half done: it is not read.

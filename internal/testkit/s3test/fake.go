@@ -39,6 +39,7 @@ type Fake struct {
 	uploads  map[string]*upload // by id
 	begun    int                // uploads
 	requests []string
+	sent     int64 // bytes of objects
 }
 
 // NewFake starts a server, and sets the environment so that it is found.
@@ -133,6 +134,29 @@ func (f *Fake) Requests() []string {
 	return out
 }
 
+// Sent returns the bytes of objects sent since the last call.
+func (f *Fake) Sent() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.sent
+	f.sent = 0
+	return n
+}
+
+// sending counts the bytes of objects that an answer has.
+type sending struct {
+	http.ResponseWriter
+	f *Fake
+}
+
+// Write sends bytes. It counts them before the client can have them.
+func (s *sending) Write(b []byte) (int, error) {
+	s.f.mu.Lock()
+	s.f.sent += int64(len(b))
+	s.f.mu.Unlock()
+	return s.ResponseWriter.Write(b)
+}
+
 func (f *Fake) note(parts ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,7 +224,7 @@ func (f *Fake) get(w http.ResponseWriter, r *http.Request, key string) {
 	}
 	w.Header().Set("ETag", o.ETag)
 	maps.Copy(w.Header(), o.meta)
-	http.ServeContent(w, r, path.Base(key), modified, bytes.NewReader(o.data)) // knows Range and If-Match
+	http.ServeContent(&sending{w, f}, r, path.Base(key), modified, bytes.NewReader(o.data)) // knows Range and If-Match
 }
 
 // list answers with a part of the objects with a prefix.

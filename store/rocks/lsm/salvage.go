@@ -47,6 +47,7 @@ func (ks *Keyspace) Salvages(err error) bool { return ks.Env.Salvage && base.IsD
 // readable returns the tables that can be opened. Without a salvage it returns all tables or an error.
 func (ks *Keyspace) readable() ([]*Table, error) {
 	out := make([]*Table, 0, len(ks.Tables))
+	disk.Together(ks.Env.Dir, len(ks.Tables), func(i int) { _, _ = ks.Tables[i].Load() })
 	for _, t := range ks.Tables {
 		ok, err := ks.Opens(t)
 		if ks.leaves(t, err) {

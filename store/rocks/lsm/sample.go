@@ -3,6 +3,7 @@ package lsm
 import (
 	"bytes"
 
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -20,22 +21,48 @@ func (ks *Keyspace) Sample(n int) ([]store.Weighted, error) {
 		}
 	}
 	step := max(total/int64(max(n, 1)), 1)
-	var out []store.Weighted
+	ks.ahead(step)
+	return ks.sampleRuns(step, (*Table).firstKey)
+}
+
+// sampleRuns appends the samples of all runs; key returns the key of a walk's current block.
+func (ks *Keyspace) sampleRuns(step int64, key sampleKey) (out []store.Weighted, err error) {
 	for _, r := range ks.All {
-		var err error
-		if out, err = ks.sampleRun(out, r, step); err != nil {
+		if out, err = ks.sampleRun(out, r, step, key); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
+// ahead starts to fetch the blocks of a sample of tables in an object store, after their indexes: one after the other,
+// each would take a round trip.
+func (ks *Keyspace) ahead(step int64) {
+	if !disk.IsMounted(ks.Env.Dir) {
+		return
+	}
+	disk.Together(ks.Env.Dir, len(ks.Tables), func(i int) {
+		var w blocks.Walk
+		if ks.Tables[i].walk(&w, nil) == nil {
+			_, _ = w.SkipTo(0)
+			w.Close()
+		}
+	})
+	_, _ = ks.sampleRuns(step, func(t *Table, w blocks.Walk) ([]byte, error) {
+		disk.Ahead(t.Path, int64(w.Handle().Off), int64(w.Handle().Size))
+		return nil, nil
+	})
+}
+
+// sampleKey returns the key of a walk's current block.
+type sampleKey func(t *Table, w blocks.Walk) ([]byte, error)
+
 // sampleRun appends one key of the run per step bytes of blocks, and one for the remainder.
-func (ks *Keyspace) sampleRun(out []store.Weighted, r *Run, step int64) ([]store.Weighted, error) {
+func (ks *Keyspace) sampleRun(out []store.Weighted, r *Run, step int64, key sampleKey) ([]store.Weighted, error) {
 	var have int64
 	for _, t := range r.Tables {
 		var err error
-		if out, have, err = t.sample(out, have, step, ks.Env.Salvage); err != nil {
+		if out, have, err = t.sample(out, have, step, ks.Env.Salvage, key); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +75,7 @@ func (ks *Keyspace) sampleRun(out []store.Weighted, r *Run, step int64) ([]store
 // sample appends the keys of one table; have is the number of bytes since the last key. For a spool it uses the index
 // keys, the last of each block, instead of reading a block that may be one large value. A salvage leaves reports of
 // damage to the row reader.
-func (t *Table) sample(out []store.Weighted, have, step int64, salvage bool) ([]store.Weighted, int64, error) {
+func (t *Table) sample(out []store.Weighted, have, step int64, salvage bool, keyOf sampleKey) ([]store.Weighted, int64, error) {
 	pass := func(_ blocks.Handle, _ []byte, err error) bool { return salvage && base.IsDamage(err) }
 	var w blocks.Walk
 	if err := t.walk(&w, pass); err != nil {
@@ -68,7 +95,7 @@ func (t *Table) sample(out []store.Weighted, have, step int64, salvage bool) ([]
 		}
 		key := bytes.Clone(w.Separator())
 		if t.origins == nil {
-			first, err := t.firstKey(w)
+			first, err := keyOf(t, w)
 			if err != nil && !pass(w.Handle(), key, err) {
 				return nil, 0, base.BlockError(err)
 			}
