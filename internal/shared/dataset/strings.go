@@ -23,16 +23,16 @@ type StringPass interface {
 
 // stringRows reads a keyspace in which a row is a record.
 type stringRows struct {
-	ctx     context.Context
-	pass    StringPass
-	it      store.Batcher
-	wait    store.Waiting // holds the rows of the last batch
-	tally   *record.Tally
-	keyAt   int
-	rows    []store.Row
-	texts   record.Texts
-	of      record.Rows
-	batch   record.Batch
+	ctx   context.Context
+	pass  StringPass
+	it    store.Batcher
+	wait  store.Waiting // holds the rows of the last batch
+	tally *record.Tally
+	keyAt int
+	rows  []store.Row
+	texts record.Texts
+	of    record.Rows
+	batch record.Batch
 }
 
 // Strings returns a reader of all rows of an iterator, which it owns, as strings. Rows of no record are counted in

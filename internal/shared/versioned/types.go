@@ -117,7 +117,7 @@ type Reader struct {
 	loose    []byte // user key of a record without a meta row
 	lone     *lones // members that only have an index row
 
-	books record.Books                    // of the engine's own records
+	books record.Books     // of the engine's own records
 	rest  []record.Element // receives elements that are read for the checks only
 }
 
