@@ -39,7 +39,7 @@ expired at the time of the start, or --now; the remaining time of others counts 
 --on-conflict rename the others as name:type.
 
 kvferry seeks keys in databases of Pika, Ardb, Kvrocks and SSDB. The keys of an RDB file are first sorted
-in --temp-dir; append-only files are replayed there.
+in --temp-dir; append-only files are replayed there. Clients get -LOADING until that is done.
 
 Servers can replicate the dataset: run REPLICAOF 127.0.0.1 6379 on a Redis, Valkey, KeyDB or Dragonfly
 server, and REPLICAOF NO ONE when kvferry reports that it is in sync; --exit-when-synced 1 ends serve
