@@ -191,6 +191,8 @@ type OpenOptions struct {
 	// Scan is what Scanned.Scan returned for the same file, so that it is not scanned again. Damaged data has no
 	// effect. With that of another file, Open or a reader of its spans fails.
 	Scan []byte
+	// Lookups announces many passes over single keys. A file sorts its keys while it is opened.
+	Lookups bool
 }
 
 // CreateOptions control how a target is written.
@@ -272,7 +274,7 @@ type Env struct {
 	// Start is where a lookup begins to read its record; nil: at the first element. Only a Seeker heeds it. Rows that
 	// are not read are neither checked nor counted.
 	Start *record.Start
-	// Lookups announces many passes over single keys. A file then sorts its keys without the values.
+	// Lookups permits passing the rest of a collection without looking at its rows.
 	Lookups bool
 	// Copied is called while the items of a file are sorted; may be nil.
 	Copied store.Copied

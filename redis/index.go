@@ -25,8 +25,9 @@ const (
 )
 
 // scan indexes a file. If the scan stops early, the index has the error and the items before it. Parts are the offsets
-// where the data of each server begins: after an item of unknown type, the scan resumes at the next part.
-func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*index, error) {
+// where the data of each server begins: after an item of unknown type, the scan resumes at the next part. sort gets all
+// items and may be nil.
+func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options, sort *sorting) (*index, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -42,11 +43,16 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 	var failed error
 	n := 0
 	for again := true; again; {
-		err = x.items(ctx, s, func(it *rdb.Item) error {
+		err = x.items(ctx, s, func(db *database, it *rdb.Item) error {
 			if n++; n%record.CheckEvery == 0 && o.Copied != nil {
 				o.Copied(it.Off, x.size, 0, 0)
 			}
-			failed = keys.Add(it)
+			if it.Op != rdb.OpModuleAux {
+				failed = keys.Add(it)
+			}
+			if failed == nil && sort != nil {
+				failed = sort.add(db, it)
+			}
 			return failed
 		})
 		x.closeSection()
@@ -109,8 +115,8 @@ func (x *index) cut(packed, err error) error {
 	return nil
 }
 
-// items indexes all items and calls f for keys and libraries.
-func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) error) error {
+// items indexes all items and calls f for keys, libraries and module data.
+func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*database, *rdb.Item) error) error {
 	var db *database
 	for n := 1; ; n++ {
 		if err := record.Stopped(ctx, n); err != nil {
@@ -146,10 +152,7 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 				x.openSection(db, it.Off, it.Carried)
 			}
 			x.add(db, it, s.Offset())
-			if it.Op == rdb.OpModuleAux {
-				break
-			}
-			if err := f(it); err != nil {
+			if err := f(db, it); err != nil {
 				return err
 			}
 		}

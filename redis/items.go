@@ -156,7 +156,7 @@ type sorter struct {
 type order struct {
 	db    *database
 	types record.TypeSet
-	bare  bool // without values
+	bare  bool // of all types, without values; it stays
 
 	mu     sync.Mutex // held while sorting
 	sorter *extsort.Sorter
@@ -165,7 +165,7 @@ type order struct {
 
 // sorted yields the items of a span. The first caller for some types scans the file and sorts; others wait for it.
 func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, span format.Span, e *format.Env) (items, error) {
-	o, err := s.take(db, t, e.Lookups)
+	o, err := s.take(db, t)
 	if err != nil {
 		return nil, err
 	}
@@ -179,23 +179,23 @@ func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, spa
 	return out, nil
 }
 
-// take returns the order for some types, bare for lookups, and pins it until release. It closes the other unpinned orders.
-func (s *source) take(db *database, t record.TypeSet, bare bool) (o *order, err error) {
+// take returns the order for some types, or the bare one, and pins it until release. It closes the other unpinned orders.
+func (s *source) take(db *database, t record.TypeSet) (o *order, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := s.orders[:0]
 	for _, x := range s.orders {
 		switch {
-		case x.db == db && x.types == t && x.bare == bare:
+		case x.db == db && (x.types == t || x.bare):
 			o = x
-		case x.users == 0:
+		case x.users == 0 && !x.bare:
 			err = errors.Join(err, x.close())
 			continue
 		}
 		kept = append(kept, x)
 	}
 	if o == nil {
-		o = &order{db: db, types: t, bare: bare}
+		o = &order{db: db, types: t}
 		kept = append(kept, o)
 	}
 	o.users++
@@ -217,7 +217,7 @@ func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) 
 		return nil
 	}
 	memory := cmp.Or(max(e.Memory, 0), record.DefaultMemory)
-	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir, Points: o.bare})
+	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})
 	in := s.cutter(ctx, o.db, 0, s.end)
 	in.copied = e.Copied
 	if err := o.fill(sorter, in); err != nil {
@@ -242,12 +242,6 @@ func (o *order) fill(to *extsort.Sorter, in *cutter) error {
 
 // add adds either the keyed or the keyless (bare) items, and returns the sections that contain keyless items.
 func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, err error) {
-	feed := extsort.Feed(to)
-	defer func() {
-		if last := feed.Close(); err == nil {
-			err = last
-		}
-	}()
 	var row []byte
 	for {
 		it, err := in.next()
@@ -267,7 +261,7 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 			continue
 		}
 		row = appendRow(row[:0], it, o.bare)
-		if err := feed.Add(KeyOf(it), row); err != nil {
+		if err := to.Add(0, KeyOf(it), row); err != nil {
 			return nil, err
 		}
 	}

@@ -44,11 +44,15 @@ func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File
 func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions, parts []int64) (format.Source, error) {
 	file.Keep(o.Options.TempDir) // the scan is the first reading of two
 	var err error
+	var sort *sorting
+	if o.Lookups {
+		sort = &sorting{ctx: ctx, o: &o.Options}
+	}
 	x := parseScan(o.Scan)
-	if x != nil && packed == nil {
+	if x != nil && packed == nil && sort == nil {
 		err = x.chained(file)
 	} else {
-		x, err = scan(ctx, file, parts, &o.Options)
+		x, err = scan(ctx, file, parts, &o.Options, sort)
 	}
 	if packed != nil {
 		err = x.cut(packed, err)
@@ -56,10 +60,13 @@ func open(ctx context.Context, f format.Format, name string, file *disk.File, pa
 	if err == nil {
 		s := &source{format: f, name: name, file: file, index: x, sources: o.Options.Sources, keepHalf: o.Options.HalfImported}
 		if err = s.check(o); err == nil {
+			err = sort.end(s)
+		}
+		if err == nil {
 			return s, nil
 		}
 	}
-	return nil, errors.Join(named(name, err), file.Close())
+	return nil, errors.Join(named(name, err), sort.close(), file.Close())
 }
 
 // check reports problems of the whole file. Damage is an error unless Salvage is set. So is a rest that is not read, if no

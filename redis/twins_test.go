@@ -31,7 +31,7 @@ func TestAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	x, err := scan(context.Background(), f, nil, &store.Options{TempDir: t.TempDir()})
+	x, err := scan(context.Background(), f, nil, &store.Options{TempDir: t.TempDir()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,11 +93,11 @@ func start(t testing.TB, path string, set func(*command.Server), wrap func(net.L
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := rdb.Open(ctx, path, &format.OpenOptions{})
+	src, err := rdb.Open(ctx, path, &format.OpenOptions{Lookups: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := keyspace.New(ctx, &inspect.Scan{Source: src, Now: time.Unix(1700000000, 0), Memory: 64 << 20}, nil)
+	keys, err := keyspace.New(ctx, &inspect.Scan{Source: src, Now: time.Unix(1700000000, 0), Memory: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func hook(t *testing.T, f format.Format, n int, before func(batches int) error) 
 		}
 		return record.Merge(records...)
 	})
-	k, err := keyspace.New(t.Context(), &inspect.Scan{Source: hooked{src, before}, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}, nil)
+	k, err := keyspace.New(t.Context(), &inspect.Scan{Source: hooked{src, before}, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,8 @@ type Keyspace struct {
 
 	scan  atomic.Pointer[inspect.Scan]
 	dbs   []command.Database
-	spans []format.Span   // that hold the selected keys; nil: all
-	pins  []record.Reader // keep the sorted items of a file, of which one order at most would stay otherwise
+	spans []format.Span // that hold the selected keys; nil: all
+	file  bool          // the types are in one order
 
 	ctx    context.Context // of counting
 	stop   context.CancelFunc
@@ -53,9 +53,8 @@ type Keyspace struct {
 	sorted bool       // scan has a source that sorted its tables
 }
 
-// New returns the keyspace of the selected records of a source. It sorts the items of a file, which takes a pass over
-// it for each database; sorted is called with its progress and may be nil.
-func New(ctx context.Context, scan *inspect.Scan, sorted store.Copied) (*Keyspace, error) {
+// New returns the keyspace of the selected records of a source, which was opened for lookups.
+func New(ctx context.Context, scan *inspect.Scan) (*Keyspace, error) {
 	names, err := scan.Databases()
 	if err != nil {
 		return nil, err
@@ -64,12 +63,7 @@ func New(ctx context.Context, scan *inspect.Scan, sorted store.Copied) (*Keyspac
 	k.scan.Store(scan)
 	k.ctx, k.stop = context.WithCancel(ctx)
 	k.dbs = numbered(names, scan.Source.Format().Limits())
-	if _, ok := format.As[format.Sectioned](scan.Source); ok {
-		err = k.pin(ctx, sorted)
-	}
-	if err != nil {
-		return nil, errors.Join(err, k.Close())
-	}
+	_, k.file = format.As[format.Sectioned](scan.Source)
 	return k, nil
 }
 
@@ -84,28 +78,10 @@ func numbered(names []string, limits format.Limits) []command.Database {
 	return out
 }
 
-// pin opens a reader of each database. The first one sorts the items.
-func (k *Keyspace) pin(ctx context.Context, sorted store.Copied) error {
-	env := &k.opening(nil).Env
-	env.Copied = sorted
-	for _, db := range k.dbs {
-		scan := k.scan.Load()
-		r, err := scan.Source.Records(ctx, db.Name, scan.Types(db.Name), format.Span{}, env)
-		if err != nil {
-			return err
-		}
-		k.pins = append(k.pins, r)
-	}
-	return nil
-}
-
 // Close frees what New made. The source stays open.
 func (k *Keyspace) Close() (err error) {
 	k.stop()
 	k.wg.Wait()
-	for _, r := range k.pins {
-		err = errors.Join(err, r.Close())
-	}
 	for _, src := range k.opened {
 		err = errors.Join(err, src.Close())
 	}

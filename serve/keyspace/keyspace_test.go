@@ -91,7 +91,7 @@ func open(t testing.TB, f format.Format, sel *filter.Selection, change func(*for
 	if change != nil {
 		change(m)
 	}
-	k, err := keyspace.New(context.Background(), &inspect.Scan{Source: src, Selection: sel, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}, nil)
+	k, err := keyspace.New(context.Background(), &inspect.Scan{Source: src, Selection: sel, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func stops(t *testing.T, f format.Format, before func(batches int) error, record
 		}
 		return record.Merge(out...)
 	})
-	k, err := keyspace.New(t.Context(), &inspect.Scan{Source: hooked{src, before}, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}, nil)
+	k, err := keyspace.New(t.Context(), &inspect.Scan{Source: hooked{src, before}, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

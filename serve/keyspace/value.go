@@ -92,7 +92,7 @@ func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, ho
 // types before it nothing.
 func (k *Keyspace) openAmong(ctx context.Context, db command.Database, types record.TypeSet, key []byte, how command.Reading) (command.Value, error) {
 	v, err := k.openOf(ctx, db, types, key, how)
-	if damaged := (*command.DamagedError)(nil); !errors.As(err, &damaged) || len(k.pins) > 0 {
+	if damaged := (*command.DamagedError)(nil); !errors.As(err, &damaged) || k.file {
 		return v, err
 	}
 	for _, t := range types.Types() {
@@ -141,7 +141,7 @@ func (k *Keyspace) open(ctx context.Context, db command.Database, types record.T
 func (k *Keyspace) order(db command.Database, want record.Type) []record.TypeSet {
 	all := k.scan.Load().Types(db.Name)
 	first := all & (1<<(want+1) - 1)
-	if want == 0 || first == 0 || first == all || len(k.pins) > 0 {
+	if want == 0 || first == 0 || first == all || k.file {
 		return []record.TypeSet{all}
 	}
 	return []record.TypeSet{first, all &^ first}

@@ -373,17 +373,6 @@ func preparing(v *cli.ProgressView, steps []progress.Step, sets ...*Dataset) {
 	}
 }
 
-// sortingSteps shows the steps of a dataset that is opened to be served. The function it returns begins the sorting of a
-// file and returns its progress function; nil if the dataset is no file.
-func sortingSteps(v *cli.ProgressView, d *Dataset) func() store.Copied {
-	if d.Found.Format.Limits().Place != format.InFile {
-		preparing(v, nil, d)
-		return func() store.Copied { return nil }
-	}
-	preparing(v, []progress.Step{{Name: "sort", Weight: preparingWeight}}, d)
-	return beginning(v, "sort")
-}
-
 // beginning returns a function that begins a step and returns its progress function.
 func beginning(v *cli.ProgressView, name string) func() store.Copied {
 	return func() store.Copied {

@@ -130,7 +130,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
-	d.options.Options.OpenDamaged, d.options.Options.Hot = true, &store.Hot{Max: f.read.source.Memory() / 4}
+	d.options.Lookups, d.options.Options.OpenDamaged, d.options.Options.Hot = true, true, &store.Hot{Max: f.read.source.Memory() / 4}
 	log := f.logger(cmd.ErrOrStderr())
 	ctx, done := context.WithCancel(cmd.Context())
 	m, err := a.master(cmd, f, location, d, shared, log, done)
@@ -161,7 +161,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 			log("stopped")
 		}
 	}()
-	sorting := sortingSteps(show, d)
+	preparing(show, nil, d)
 	err = d.open(ctx, func(found record.Finding) {
 		notes.report(found)
 		shared.Report(found)
@@ -170,7 +170,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		return f.read.hint(err)
 	}
 	closing = d.Opened.Source.Close
-	keys, err := keyspace.New(ctx, d.Scan, sorting())
+	keys, err := keyspace.New(ctx, d.Scan)
 	show.End(err)
 	if err != nil {
 		return err
