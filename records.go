@@ -31,7 +31,8 @@ func (r *Record) Elements() iter.Seq2[*record.Element, error] {
 					return
 				}
 			}
-			if r.fill(); len(r.batch) == 0 {
+			r.fill()
+			if len(r.batch) == 0 {
 				if r.err != io.EOF {
 					yield(nil, r.err)
 				}
@@ -102,7 +103,8 @@ func each(ctx context.Context, reader record.Reader, yield func(*Record) bool) e
 			return context.Cause(ctx)
 		}
 		rec.Header, rec.err, rec.batch = *h, nil, nil
-		if rec.fill(); rec.err != nil && rec.err != io.EOF {
+		rec.fill()
+		if rec.err != nil && rec.err != io.EOF {
 			return rec.err
 		}
 		if len(rec.batch) == 0 && h.Type != record.Stream {

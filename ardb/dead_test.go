@@ -68,7 +68,8 @@ func TestDeadSizes(t *testing.T) {
 		}}
 		r.head = record.Header{Type: c.typ, Key: []byte("k")}
 		r.meta.Size = c.size
-		if r.sum(); got != c.want {
+		r.sum()
+		if got != c.want {
 			t.Errorf("a %s of %d with %d rows: %q, want %q", c.typ, c.size, c.rows, got, c.want)
 		}
 	}

@@ -102,7 +102,8 @@ func (p *pass) served(d *codec.Data, copied bool) (arena, text []byte) {
 
 // value returns the text of a string.
 func (p *pass) value(d *codec.Data) (v []byte) {
-	if p.arena, v = p.served(d, false); p.env.RedisStrings {
+	p.arena, v = p.served(d, false)
+	if p.env.RedisStrings {
 		return merge.ToRedis(v)
 	}
 	return v

@@ -73,7 +73,8 @@ func (p *pass) readRows(dst []record.Element) (int, error) {
 		p.rows++
 		p.count++
 		p.views = !single
-		if n++; last || len(p.arena) > arenaBatch {
+		n++
+		if last || len(p.arena) > arenaBatch {
 			return n, nil
 		}
 	}

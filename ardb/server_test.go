@@ -97,10 +97,11 @@ func TestOldServer(t *testing.T) {
 	if err := (rec{h, kept}).write(w); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"2147483648", "-1", "-2147483648", "-9223372036854775808"}; len(kept) != 3 || len(left) != 4 {
-		t.Errorf("left out %q, want %q", left, want)
+	wanted := []string{"2147483648", "-1", "-2147483648", "-9223372036854775808"}
+	if len(kept) != 3 || len(left) != 4 {
+		t.Errorf("left out %q, want %q", left, wanted)
 	} else {
-		for i, v := range want {
+		for i, v := range wanted {
 			if left[i] != v+" is 2^31 or more from another integer of the key" {
 				t.Errorf("left out: %s", left[i])
 			}

@@ -150,7 +150,8 @@ func TestMissingStreams(t *testing.T) {
 		src := formattest.Open(t, blackwidow.New(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 		got := ""
 		for _, x := range f.All {
-			if got += x.DB + " " + x.Detail; x.Kind != "missing-store" || x.Severity != record.Error || x.Type != record.Stream {
+			got += x.DB + " " + x.Detail
+			if x.Kind != "missing-store" || x.Severity != record.Error || x.Type != record.Stream {
 				t.Errorf("%s: %+v", c.name, x)
 			}
 		}

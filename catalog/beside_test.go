@@ -70,7 +70,8 @@ func TestCountBeside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if src.Close(); (n == 0) != own {
+		src.Close()
+		if (n == 0) != own {
 			t.Errorf("own %t: %d findings", own, n)
 		}
 	}

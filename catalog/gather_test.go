@@ -42,7 +42,8 @@ func TestGathered(t *testing.T) {
 		for _, s := range ev.Stores {
 			got = append(got, s.Path)
 		}
-		if slices.Sort(got); !slices.Equal(got, want) {
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", at, got, want)
 		}
 	}

@@ -49,7 +49,8 @@ func TestProofReadsTheDisk(t *testing.T) {
 			case op == "sync":
 				synced = append(synced, rel)
 			case op == "drop":
-				if dropped = append(dropped, rel); !slices.Contains(synced, rel) {
+				dropped = append(dropped, rel)
+				if !slices.Contains(synced, rel) {
 					t.Errorf("%s is dropped before it is durable", rel)
 				}
 				if refused {

@@ -168,7 +168,8 @@ func TestWorkersDoNotMatter(t *testing.T) {
 		b.from.Wrap = func(s *fake.Source) { s.Weight = oneTask }
 		b.o.Workers = workers
 		b.run()
-		if got := b.tree(); want == "" {
+		got := b.tree()
+		if want == "" {
 			want = got
 		} else if got != want {
 			t.Errorf("%d workers write another tree", workers)

@@ -335,8 +335,8 @@ func TestStringsAtOnce(t *testing.T) {
 		if rep.Records() != 8 || rep.Ledger[0].Classes["lost"] != 3 || rep.Ledger[0].Classes["copied"] != 8 {
 			t.Errorf("%s: %d records, ledger %+v", group, rep.Records(), rep.Ledger)
 		}
-		if l := fmt.Sprint(rep.Losses); len(rep.Losses) != 2 || rep.Losses[0].Count+rep.Losses[1].Count != 5 {
-			t.Errorf("%s: losses %s", group, l)
+		if len(rep.Losses) != 2 || rep.Losses[0].Count+rep.Losses[1].Count != 5 {
+			t.Errorf("%s: losses %s", group, fmt.Sprint(rep.Losses))
 		}
 		for _, l := range rep.Losses {
 			for i, s := range l.Samples {

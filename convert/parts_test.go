@@ -329,7 +329,8 @@ func TestPartsRename(t *testing.T) {
 	for k := range 4 {
 		b.part(k+1, 4)
 	}
-	if b.finish(); b.tree() != tree {
+	b.finish()
+	if b.tree() != tree {
 		t.Error("another target")
 	}
 }

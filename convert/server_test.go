@@ -269,7 +269,8 @@ func TestServerResumed(t *testing.T) {
 			want = append(want, "2")
 			slices.Sort(want)
 		}
-		if slices.Sort(run); !slices.Equal(run, want) {
+		slices.Sort(run)
+		if !slices.Equal(run, want) {
 			t.Errorf("%s: tasks %s were run again, not %s", step, run, want)
 		}
 	}

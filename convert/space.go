@@ -68,7 +68,8 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 		}
 	}
 	est := &Estimate{DiskBytes: roomy * todo, TempBytes: 2 * todo}
-	if est.volumes(a.o); todo == 0 || est.Fits {
+	est.volumes(a.o)
+	if todo == 0 || est.Fits {
 		return nil
 	}
 	budget := usualBudget(a.id.Plan.Bytes)
@@ -84,7 +85,8 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 		return err
 	}
 	est.scale(float64(todo) / float64(max(a.id.Plan.Bytes, 1)))
-	if est.volumes(a.o); est.Fits {
+	est.volumes(a.o)
+	if est.Fits {
 		return nil
 	}
 	return &SpaceError{Estimate: est}

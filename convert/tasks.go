@@ -61,7 +61,8 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	err := pass.Run(ctx, todo, a.cores, a.o.shared(), func(ctx context.Context, t *pass.Task) error {
 		return a.runTask(ctx, t, write, commits)
 	})
-	if e := commits.Wait(); err == nil {
+	e := commits.Wait()
+	if err == nil {
 		err = e
 	}
 	return a.sources.Err(err)
@@ -83,7 +84,8 @@ func (a *attempt) runTask(ctx context.Context, t *pass.Task, write bool, c *work
 
 // commit writes a task to the journal once its tables are on disk.
 func (a *attempt) commit(t *pass.Task, res *result.Result) (err error) {
-	if res.Stores = a.stores.Unwritten(); a.rules.Refused.Load() {
+	res.Stores = a.stores.Unwritten()
+	if a.rules.Refused.Load() {
 		return nil
 	}
 	if t.Group != 0 {

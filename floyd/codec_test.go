@@ -260,7 +260,8 @@ func TestUserKeyIsApart(t *testing.T) {
 	b := AppendUserKey(nil, []byte("key"))
 	was := bytes.Clone(b)
 	key, _, err := DecodeUserKey(b)
-	if _ = append(key, 'x'); err != nil || !bytes.Equal(b, was) {
+	_ = append(key, 'x')
+	if err != nil || !bytes.Equal(b, was) {
 		t.Errorf("%x became %x, %v", was, b, err)
 	}
 }

@@ -193,7 +193,8 @@ func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr
 		_, keyErr = DecodeScoreKey(raw)
 		valueErr = DecodeEmpty(value)
 	case t == record.List:
-		if keyErr = record.Exact(k.Name, len(raw)-tailLen-len(k.Name), "index", indexLen); nul && len(k.Name) > indexLen {
+		keyErr = record.Exact(k.Name, len(raw)-tailLen-len(k.Name), "index", indexLen)
+		if nul && len(k.Name) > indexLen {
 			keyErr = nil
 		}
 		_, valueErr = DecodeItem(value)
@@ -204,7 +205,8 @@ func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr
 	case t == record.ZSet:
 		_, valueErr = DecodeScore(value)
 	case t == record.Stream:
-		if keyErr = record.Exact(k.Name, len(raw)-tailLen-len(k.Name), "id", idLen); nul && len(k.Name) > idLen {
+		keyErr = record.Exact(k.Name, len(raw)-tailLen-len(k.Name), "id", idLen)
+		if nul && len(k.Name) > idLen {
 			keyErr = nil
 		}
 		_, valueErr = versioned.DecodePikaEntry(nil, value)

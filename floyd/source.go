@@ -196,7 +196,8 @@ func (db *opened) someKeys() (keySums, error) {
 				out[i] = append(out[i], sumOf(k.Key))
 			}
 		}
-		if cerr := it.Close(); err == nil || err == io.EOF {
+		cerr := it.Close()
+		if err == nil || err == io.EOF {
 			err = cerr
 		}
 		var corrupt *record.CorruptError

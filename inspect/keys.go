@@ -37,7 +37,8 @@ func limited(p Part, keys []format.Span) Part {
 	if keys == nil {
 		return p
 	}
-	if p.Spans = format.Intersect(keys, []format.Span{p.Span}); p.Bytes > 0 {
+	p.Spans = format.Intersect(keys, []format.Span{p.Span})
+	if p.Bytes > 0 {
 		p.Spans = format.Join(p.Spans, int(p.Bytes/seekBytes))
 	}
 	if format.Lookups(p.Spans) {

@@ -214,7 +214,8 @@ func (c *counting) Batch(b *record.Batch) {
 		if b.Records[i].Out() {
 			continue
 		}
-		if c.elements += b.Records[i].N; b.Ends(i) {
+		c.elements += b.Records[i].N
+		if b.Ends(i) {
 			c.records++
 		}
 	}

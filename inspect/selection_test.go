@@ -49,7 +49,8 @@ func TestSelection(t *testing.T) {
 		s := scanOf(src)
 		s.Selection = &c.sel
 		got := keysOf(t, s)
-		if slices.Sort(got); !slices.Equal(got, c.want) {
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 		if c.sel.Everything() != (c.name == "all" || c.name == "expired too") {

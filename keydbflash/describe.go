@@ -42,7 +42,8 @@ func (s *source) Describe(_, keyspace string, raw, value []byte) format.Row {
 // userKey adds the slot and the user key.
 func (d *describer) userKey(of dialect, raw []byte) {
 	user, err := of.decodeKey(raw)
-	if d.Row.UserKey, d.Row.Err = user, err; user == nil && err != nil {
+	d.Row.UserKey, d.Row.Err = user, err
+	if user == nil && err != nil {
 		d.Key("undecoded", raw, len(raw))
 		return
 	}
@@ -148,7 +149,8 @@ const footLen = 2 + 8
 func (d *describer) index(raw, value []byte) {
 	d.Row.Kind = "expiry"
 	when, key, err := decodeIndex(raw, value)
-	if d.Row.Err = err; len(raw) < whenLen {
+	d.Row.Err = err
+	if len(raw) < whenLen {
 		d.Key("undecoded", raw, len(raw))
 		return
 	}

@@ -151,7 +151,8 @@ func checkExtra(t *testing.T, got map[string]dumped) (expiring int) {
 		case !ok:
 			t.Errorf("%+v is missing", want)
 		case want.Type == "unknown":
-			if others++; have.Type != "other" || have.ExpireMS != 0 {
+			others++
+			if have.Type != "other" || have.ExpireMS != 0 {
 				t.Errorf("a cron job is %+v", have)
 			}
 		case have.Type == "hash":

@@ -38,7 +38,8 @@ func (x *valueReader) Begin() error {
 	if err == nil {
 		err = at(v.off, x.d.Begin(dump.Type, dump.Header, dump.Value, dump.Off, h))
 	}
-	if h.Type = t; err != nil {
+	h.Type = t
+	if err != nil {
 		return &findings.Error{Kind: kindOf(err), Err: err}
 	}
 	x.done, x.some, x.expiring, x.members, x.nan = false, false, false, 0, false
@@ -110,7 +111,8 @@ func (x *valueReader) end(err error) error {
 	if !errors.As(err, &corrupt) {
 		return err
 	}
-	if v, _ := decodeValue(x.r.Meta().Value); !x.some && x.r.Header().Type != record.Stream { // it may be empty
+	v, _ := decodeValue(x.r.Meta().Value)
+	if !x.some && x.r.Header().Type != record.Stream { // it may be empty
 		x.r.Spoil()
 		x.r.Malformed(kindOf(err), x.r.Header().Key, x.r.Header().Key, x.r.Place(), at(v.off, err))
 		return io.EOF

@@ -62,7 +62,8 @@ func decodeValue(b []byte) (v value, err error) {
 		case when < last:
 			wrong = errOrder
 		}
-		if last = when; wrong != nil {
+		last = when
+		if wrong != nil {
 			return v, &record.CorruptError{Off: int64(off), Field: "expiry", Err: wrong}
 		}
 	}

@@ -169,11 +169,13 @@ func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte
 	case codec.KindHash, codec.KindSet, codec.KindZSet, codec.KindSortedInt:
 		m.Size = uint64(rows)
 	case codec.KindList:
-		if m.Size = uint64(rows); old == nil || len(m.Extras) < codec.ListExtras {
+		m.Size = uint64(rows)
+		if old == nil || len(m.Extras) < codec.ListExtras {
 			m.Extras = codec.AppendListEnds(nil, codec.ListEnds{Head: binary.BigEndian.Uint64(f.first), Tail: binary.BigEndian.Uint64(f.last) + 1})
 		}
 	case codec.KindStream:
-		if m.Size = uint64(rows); len(m.Extras) < codec.OldStreamExtras {
+		m.Size = uint64(rows)
+		if len(m.Extras) < codec.OldStreamExtras {
 			s := codec.StreamState{}
 			if codec.IsEntry(f.last) {
 				copy(s.LastGenerated[:], f.last)

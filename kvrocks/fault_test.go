@@ -95,7 +95,8 @@ func TestReadErrors(t *testing.T) {
 			f, temp := &formattest.Faults{Left: at}, t.TempDir()
 			found, nowhere := 0, 0
 			err := readAll(m, f, &format.Env{Now: fixtures.Clock, Memory: 400, TempDir: temp, Deep: true, Report: func(x record.Finding) {
-				if found++; x.Place.File == "" {
+				found++
+				if x.Place.File == "" {
 					nowhere++
 				}
 			}})

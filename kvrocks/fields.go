@@ -21,10 +21,12 @@ func field(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, o
 		return named(m, e, rest, value)
 	}
 	expiry, value, err := codec.DecodeField(value)
-	if v, ok = named(m, e, rest, value); err != nil {
+	v, ok = named(m, e, rest, value)
+	if err != nil {
 		return v, false
 	}
-	if e.ExpireMS = int64(expiry); ok && v == m.Version {
+	e.ExpireMS = int64(expiry)
+	if ok && v == m.Version {
 		m.Fields.Add(e.ExpireMS)
 	}
 	return v, ok

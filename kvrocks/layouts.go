@@ -52,7 +52,8 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 		Orphans:       record.Note,
 		LenField:      codec.KeyFieldLen,
 	}
-	if l.From, l.To = sp.Prefix(); s.slotted {
+	l.From, l.To = sp.Prefix()
+	if s.slotted {
 		l.OpenMetas = cluster.OpenMetas(sp)
 	}
 	return l
@@ -91,7 +92,8 @@ func (s *source) typeOf(value []byte) (record.Type, error) {
 // decodeMetaKey decodes the key of a metadata row. Its slot must match the user key.
 func (s *source) decodeMetaKey(m *versioned.Meta, raw []byte) error {
 	k, err := codec.DecodeMetaKey(raw, s.slotted)
-	if m.Key = k.Key; err == nil {
+	m.Key = k.Key
+	if err == nil {
 		err = checkSlot(k.Slot, k.Key)
 	}
 	return err

@@ -47,7 +47,8 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 	case x.done:
 		return 0, io.EOF
 	case x.kind() == codec.KindJSON:
-		if x.done = true; !codec.IsDocument(m.Value) {
+		x.done = true
+		if !codec.IsDocument(m.Value) {
 			x.r.DamageAt(nil, FindModule, "the value is not one document: bytes are missing, left over or unknown")
 		}
 		dst[0] = record.Element{Name: x.native, Value: m.Value[codec.JSONExtras:]}
@@ -133,7 +134,8 @@ func (x *moduleWriter) Write(elems []record.Element) error {
 		m := x.w.Meta()
 		if !x.begun {
 			kind, cbor := codec.ModuleKind(string(e.Name))
-			if m.Kind, x.begun = uint8(kind), true; kind == 0 {
+			m.Kind, x.begun = uint8(kind), true
+			if kind == 0 {
 				return fmt.Errorf("key %s: a value of %s, which Kvrocks does not support", record.Quote(m.Key), record.Quote(e.Name))
 			}
 			if kind == codec.KindJSON {

@@ -56,7 +56,8 @@ func (s *streamReader) Begin() (err error) {
 	s.first, s.last, s.entries, s.old, s.done, s.it = s.first[:0], s.last[:0], 0, false, false, nil
 	s.group, s.found = groupCount{name: s.group.name[:0]}, 0
 	s.groups.Reset()
-	if h.Last, h.Added = s.LastGenerated[:], s.Added; s.MaxDeleted != (codec.StreamID{}) {
+	h.Last, h.Added = s.LastGenerated[:], s.Added
+	if s.MaxDeleted != (codec.StreamID{}) {
 		h.MaxDeleted = s.MaxDeleted[:]
 	}
 	return nil
@@ -142,7 +143,8 @@ func (s *streamReader) groupRow(sub, value []byte) error {
 	if err != nil {
 		return err
 	}
-	if s.old = s.old || k.Old; k.Old {
+	s.old = s.old || k.Old
+	if k.Old {
 		s.saw(seenSince4 | seenBefore10)
 	} else {
 		s.saw(seenSince10)

@@ -67,7 +67,8 @@ func TestVersionsOfThePast(t *testing.T) {
 		}
 		for _, value, err := it.Next(); err == nil; _, value, err = it.Next() {
 			m, err := codec.DecodeMeta(value)
-			if seen++; err != nil || m.Version > newest || m.Version == 0 {
+			seen++
+			if err != nil || m.Version > newest || m.Version == 0 {
 				t.Errorf("version %d, it is %d, %v", m.Version, newest, err)
 			}
 		}
@@ -132,7 +133,8 @@ func checkWriter(t *testing.T, src format.Source, cluster bool, server string) m
 		}
 		it.Close()
 	}
-	if slices.Sort(families); !slices.Equal(families, []string{"default", "metadata", "propagate", "pubsub", "stream", "zset_score"}) {
+	slices.Sort(families)
+	if !slices.Equal(families, []string{"default", "metadata", "propagate", "pubsub", "stream", "zset_score"}) {
 		t.Errorf("families %q: no server may miss one, none before 2.8 knows more", families)
 	}
 	return c.settle()
@@ -175,7 +177,8 @@ func (c *checklist) below(cf string, raw, value []byte) {
 	}
 	switch {
 	case cf == "zset_score":
-		if c.scores[key]++; !c.members[key+"\x00"+string(k.Sub[8:])+"\x00"+string(k.Sub[:8])] || len(value) > 0 {
+		c.scores[key]++
+		if !c.members[key+"\x00"+string(k.Sub[8:])+"\x00"+string(k.Sub[:8])] || len(value) > 0 {
 			c.t.Errorf("row by score %q without its member", raw)
 		}
 		return
@@ -190,14 +193,16 @@ func (c *checklist) below(cf string, raw, value []byte) {
 	case m.Kind == codec.KindHash && len(m.Extras) > 0:
 		expiry, _, err := codec.DecodeField(value)
 		s := c.fields[key]
-		if s.Add(int64(expiry)); err != nil {
+		s.Add(int64(expiry))
+		if err != nil {
 			c.t.Errorf("field %q of %q: %v", k.Sub, key, err)
 		}
 		c.fields[key] = s
 	case m.Kind == codec.KindZSet:
 		c.members[key+"\x00"+string(k.Sub)+"\x00"+string(value)] = true
 	case m.Kind == codec.KindList:
-		if index := binary.BigEndian.Uint64(k.Sub); c.rows[key] == 0 {
+		index := binary.BigEndian.Uint64(k.Sub)
+		if c.rows[key] == 0 {
 			c.first[key], c.last[key] = index, index
 		} else if c.last[key]++; c.last[key] != index {
 			c.t.Errorf("list %q: index %d after %d", key, index, c.last[key]-1)
@@ -234,7 +239,8 @@ func (c *checklist) group(key string, sub, value []byte) {
 	case codec.KindPending:
 		n.Pending++
 	}
-	if c.found[at] = n; err != nil {
+	c.found[at] = n
+	if err != nil {
 		c.t.Error(err)
 	}
 }
@@ -553,7 +559,8 @@ func TestLoadFolders(t *testing.T) {
 		for _, name := range names {
 			a, err := os.Stat(name)
 			b, err2 := os.Stat(filepath.Join(dir, "db", filepath.Base(name)))
-			if linked++; err != nil || err2 != nil || !os.SameFile(a, b) {
+			linked++
+			if err != nil || err2 != nil || !os.SameFile(a, b) {
 				t.Errorf("%s is another file than that of the database: %v, %v", name, err, err2)
 			}
 		}

@@ -226,7 +226,8 @@ func (s *stringWriter) segments(b []byte, n int, step uint64) error {
 
 // End sets the count of the metadata row: like the server, the length of a bitmap, or 0 for a HyperLogLog.
 func (s *stringWriter) End() error {
-	if s.w.Count(0); kindOfMeta(s.w.Meta()) == codec.KindBitmap {
+	s.w.Count(0)
+	if kindOfMeta(s.w.Meta()) == codec.KindBitmap {
 		s.w.Count(uint64(s.size))
 	}
 	return nil

@@ -61,7 +61,8 @@ func TestReadErrors(t *testing.T) {
 			src, temp := openFaulty(t, m, f), t.TempDir()
 			found, nowhere := 0, 0
 			err := readWith(src, &format.Env{Now: formattest.Now, Memory: memory, TempDir: temp, Report: func(x record.Finding) {
-				if found++; x.Place.File == "" {
+				found++
+				if x.Place.File == "" {
 					nowhere++
 				}
 			}})

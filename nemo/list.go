@@ -124,7 +124,8 @@ func (l *listReader) Scan(f func(*listorder.Node) error) error {
 		return err
 	}
 	err = l.scan(it, skip, f)
-	if cerr := it.Close(); err == nil {
+	cerr := it.Close()
+	if err == nil {
 		err = cerr
 	}
 	return err
@@ -162,7 +163,8 @@ func (l *listReader) Node(seq int64) (n listorder.Node, err error) {
 		}
 	}
 	n.Element = nil
-	if cerr := it.Close(); err == nil {
+	cerr := it.Close()
+	if err == nil {
 		err = cerr
 	}
 	return n, err

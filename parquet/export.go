@@ -166,7 +166,8 @@ func (e *Export) complete(found int) error {
 	paths := []string{e.temp}
 	for i, n := 0, 0; i < len(e.files); i++ {
 		f := &e.files[i].line
-		if n++; i == 0 || e.files[i-1].line.Type != f.Type {
+		n++
+		if i == 0 || e.files[i-1].line.Type != f.Type {
 			n = 1
 			paths = append(paths, filepath.Join(e.temp, partition(f.Type)))
 		}

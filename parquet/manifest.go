@@ -128,7 +128,8 @@ func (m *manifest) append(dst []byte) ([]byte, error) {
 		err = errors.Join(err, lines.Encode(&m.files[i]))
 	}
 	m.end.Sum = sumText(xxh3.Hash(out.Bytes()[len(dst):]))
-	if err = errors.Join(err, lines.Encode(&m.end)); out.Len()-len(dst) > maxManifest {
+	err = errors.Join(err, lines.Encode(&m.end))
+	if out.Len()-len(dst) > maxManifest {
 		err = errors.Join(err, fmt.Errorf("%s: more than %s bytes for %s: give the dump more --memory", ManifestName, record.Number(maxManifest),
 			record.Count(int64(len(m.files)), "file")))
 	}

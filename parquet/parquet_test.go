@@ -716,7 +716,8 @@ func TestDamage(t *testing.T) {
 			return err
 		}
 		for i := range b {
-			if n++; i%389 > 0 {
+			n++
+			if i%389 > 0 {
 				continue
 			}
 			changed := bytes.Clone(b)

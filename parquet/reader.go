@@ -172,7 +172,8 @@ func (r *reader) sameRecord() bool {
 	if !bytes.Equal(r.bytes(colKey), r.key) {
 		return false
 	}
-	if r.keyID = -1; ok {
+	r.keyID = -1
+	if ok {
 		r.keyID = int64(id)
 	}
 	return true

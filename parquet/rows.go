@@ -112,7 +112,8 @@ func (r *rows) elements(elems []record.Element) (n int, err error) {
 	if r.h.Type == record.Stream {
 		for i := range elems {
 			k, err := r.streamed(&elems[i])
-			if n += k; err != nil {
+			n += k
+			if err != nil {
 				return n, err
 			}
 		}
@@ -218,7 +219,8 @@ func (r *rows) row(x *streamRow) (err error) {
 		r.w.Bytes(colID, id, 1)
 	}
 	for i, b := range [...][]byte{x.field, x.value, x.member} {
-		if col := colField + i; b == nil {
+		col := colField + i
+		if b == nil {
 			r.w.Null(col, 1)
 		} else if err = r.data(col, b); err != nil {
 			return err

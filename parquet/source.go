@@ -82,7 +82,8 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 			s.dbs = append(s.dbs, key.db)
 		}
 	}
-	if slices.SortFunc(s.dbs, record.CompareNames); len(s.dbs) == 0 {
+	slices.SortFunc(s.dbs, record.CompareNames)
+	if len(s.dbs) == 0 {
 		s.dbs = []string{"0"}
 	}
 	if m.end.Errors > 0 {

@@ -359,7 +359,8 @@ type lines struct {
 }
 
 func (l *lines) note(s string) error {
-	if l.text += s; s == l.fail {
+	l.text += s
+	if s == l.fail {
 		return errors.New(s)
 	}
 	return nil

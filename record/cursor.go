@@ -84,7 +84,8 @@ func (g *gathered) next() (*Batch, error) {
 	for more := true; more && len(b.Records) < gatherRecords; {
 		more = g.one(b)
 	}
-	if g.records = b.Records; len(b.Records) == 0 {
+	g.records = b.Records
+	if len(b.Records) == 0 {
 		return nil, g.err
 	}
 	return b, nil

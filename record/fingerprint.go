@@ -126,7 +126,8 @@ const maxWaiting = 4 << 10
 func (h *Hasher) Begin(hd *Header) {
 	h.typ, h.count, h.sum, h.waiting = hd.Type, 0, Sum128{}, h.waiting[:0]
 	h.grown = hd.Type == Other
-	if h.last = h.last[:0]; hd.Last != nil {
+	h.last = h.last[:0]
+	if hd.Last != nil {
 		h.last = append(h.last, hd.Last...)
 	}
 }
@@ -256,7 +257,8 @@ func (h *Hasher) Batch(digests *[NumTypes]Digest, b *Batch) {
 			i += n
 			continue
 		}
-		if r := &b.Records[i]; h.Piece(b, i) {
+		r := &b.Records[i]
+		if h.Piece(b, i) {
 			h.AddTo(&digests[r.Type], &r.Header)
 		}
 		i++

@@ -140,7 +140,8 @@ func TestElementsAddUp(t *testing.T) {
 			if got := hs.sum.Add(HashBytes(hs.waiting)); got != want {
 				t.Errorf("%s, plain %v: %v, want %v", typ, plain, got, want)
 			}
-			if hs.Drop(want, 3); hs.End(h) != (Digest{}) {
+			hs.Drop(want, 3)
+			if hs.End(h) != (Digest{}) {
 				t.Errorf("%s: something is left", typ)
 			}
 		}
@@ -175,7 +176,8 @@ func TestDigests(t *testing.T) {
 	}
 	for _, c := range [][3]bool{{false, false, false}, {true, false, true}, {false, true, true}, {true, true, true}} {
 		d := Digest{New: c[0]}
-		if d.Add(Digest{New: c[1]}); d.New != c[2] {
+		d.Add(Digest{New: c[1]})
+		if d.New != c[2] {
 			t.Errorf("%v and %v is new: %v", c[0], c[1], d.New)
 		}
 	}

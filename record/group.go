@@ -108,7 +108,8 @@ func DecodePending(b []byte) (PendingEntry, error) {
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("pending entry: %w", ErrTrailing)
 	}
-	if p.Consumer = name; len(name) == 0 {
+	p.Consumer = name
+	if len(name) == 0 {
 		p.Consumer = []byte{}
 	}
 	return p, err

@@ -20,7 +20,8 @@ func TestIDSet(t *testing.T) {
 		var all [][]byte
 		ms, seq := uint64(0), uint64(0)
 		for range 100 {
-			if seq += 1 + rnd.Uint64N(3); rnd.IntN(2) == 0 {
+			seq += 1 + rnd.Uint64N(3)
+			if rnd.IntN(2) == 0 {
 				ms, seq = ms+1+rnd.Uint64N(1<<rnd.IntN(40)), rnd.Uint64N(3)
 			}
 			all = append(all, id(ms, seq), id(ms, seq+1), id(ms+1, seq))

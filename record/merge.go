@@ -71,7 +71,8 @@ func (m *merged) Next() (*Batch, error) {
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
-		if m.unread = m.unread[:i]; err == nil {
+		m.unread = m.unread[:i]
+		if err == nil {
 			m.place(h)
 		}
 	}

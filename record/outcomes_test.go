@@ -36,7 +36,8 @@ func TestOutcomes(t *testing.T) {
 		var out string
 		for len(b) > 0 {
 			field, value, rest, err := record.DecodePair(b)
-			if out += fmt.Sprintf("%q %q %v ", field, value, err); err != nil {
+			out += fmt.Sprintf("%q %q %v ", field, value, err)
+			if err != nil {
 				break
 			}
 			b = rest

@@ -80,7 +80,8 @@ func TestCorruptErrorSaysWhatIsKnown(t *testing.T) {
 	if first.Error() != "000012.sst: offset 0: checksum" {
 		t.Errorf("at the beginning: %s", first)
 	}
-	if first.Shift(7); first.Off != 7 {
+	first.Shift(7)
+	if first.Off != 7 {
 		t.Errorf("shifted to %d", first.Off)
 	}
 	if a, b := whole.Place("a"), first.Place("b"); a != (Place{File: "a", Off: NoOffset, Level: -1}) || b != (Place{File: "b", Off: 7, Level: -1}) {

@@ -25,7 +25,8 @@ func (w *Walker) Next() (*Header, error) {
 		if !w.b.Begins(w.at) || r.Out() {
 			continue
 		}
-		if w.from = 0; w.b.Ends(w.at) {
+		w.from = 0
+		if w.b.Ends(w.at) {
 			return &r.Header, nil
 		}
 		w.head.Keep(&r.Header)
@@ -49,7 +50,8 @@ func (w *Walker) advance() error {
 // more reads the next batch.
 func (w *Walker) more() error {
 	b, err := w.Reader.Next()
-	if w.b, w.at, w.from = b, 0, 0; err != nil {
+	w.b, w.at, w.from = b, 0, 0
+	if err != nil {
 		w.b = nil
 	}
 	return err

@@ -259,7 +259,8 @@ func TestPackedDamage(t *testing.T) {
 			if len(found) != 1 || found[0].Kind != record.FindDamagedFile || !strings.HasPrefix(found[0].Detail, "compressed bytes: ") {
 				t.Errorf("%s, damage %d: %v", name, i, found)
 			}
-			if sum := sumOfAll(t, src, true); i == 1 {
+			sum := sumOfAll(t, src, true)
+			if i == 1 {
 				formattest.CheckEqual(t, sum, want, false)
 			}
 			src.Close()

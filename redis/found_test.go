@@ -84,7 +84,8 @@ func told1(t *testing.T, r *record.Walker) (out []string) {
 				line += " "
 			}
 		}
-		if line = strings.TrimSpace(line); expiry != 0 {
+		line = strings.TrimSpace(line)
+		if expiry != 0 {
 			line += fmt.Sprintf(" @%d", expiry)
 		}
 		out = append(out, line)

@@ -192,7 +192,8 @@ func (x *index) lost() (lost, sure string) {
 			"the file was read to its end; a changed byte leaves no trace"
 	}
 	unread := x.unreadBytes()
-	if lost = fmt.Sprintf("everything from offset %s on", record.Number(x.end)); unread > 0 && !rdb.EndsEarly(x.err) {
+	lost = fmt.Sprintf("everything from offset %s on", record.Number(x.end))
+	if unread > 0 && !rdb.EndsEarly(x.err) {
 		lost += fmt.Sprintf(", %s of %s (%s)", record.Bytes(unread), record.Bytes(x.size), record.Percent(unread, x.size))
 	}
 	switch absent, all := x.absent(); {

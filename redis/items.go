@@ -106,7 +106,8 @@ func (c *cutter) open() bool {
 	for len(c.sections) > 0 && c.sections[0].from == last.to {
 		last, c.sections = c.sections[0], c.sections[1:]
 	}
-	if c.sum = nil; first.start.at != first.from || last.end.at != last.to { // reading failed during the scan
+	c.sum = nil
+	if first.start.at != first.from || last.end.at != last.to { // reading failed during the scan
 		c.scanner = rdb.Section(c.s.file, c.s.header(), c.db.n, first.from, last.to).Carry(first.carried)
 		return true
 	}
@@ -117,7 +118,8 @@ func (c *cutter) open() bool {
 
 // done compares the checksum of the run with the checksum from the scan.
 func (c *cutter) done() error {
-	if c.scanner = nil; c.sum == nil {
+	c.scanner = nil
+	if c.sum == nil {
 		return nil
 	}
 	sum, err := c.sum.before(c.end.at)

@@ -109,7 +109,8 @@ func (r *reader) Heavy() bool {
 
 // End ends the record.
 func (r *reader) End(rec *record.Record) error {
-	if r.done = true; r.broken {
+	r.done = true
+	if r.broken {
 		rec.Settle(record.Malformed)
 	}
 	rec.Rows = r.rows()
@@ -190,7 +191,8 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	for err == nil && r.expiring() {
 		var expiring int64
 		n, expiring = dataset.KeepMembers(dst[:n], r.now)
-		if r.members += expiring; n > 0 {
+		r.members += expiring
+		if n > 0 {
 			break
 		}
 		n, err = r.decoder.Read(dst)

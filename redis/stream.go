@@ -280,7 +280,8 @@ func waits(n int) int {
 // Close compares the shard with that of the first pass.
 func (o *streaming) Close(p *part) error {
 	was := o.shard.part
-	if o.t.open = false; p.Keys != was.Keys || p.Bytes != was.Bytes || p.Expires != was.Expires || len(o.counts) > 0 {
+	o.t.open = false
+	if p.Keys != was.Keys || p.Bytes != was.Bytes || p.Expires != was.Expires || len(o.counts) > 0 {
 		return errMoved
 	}
 	o.t.done++

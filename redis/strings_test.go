@@ -48,7 +48,8 @@ func readAll(t *testing.T, r record.Reader, out *strings.Builder, several bool) 
 	t.Helper()
 	seen := 0
 	class := func(expired bool) record.Class {
-		if seen++; expired {
+		seen++
+		if expired {
 			return record.Expired
 		}
 		if seen%3 == 0 {
@@ -135,7 +136,8 @@ func TestStringsAtOnce(t *testing.T) {
 				if got != want {
 					t.Errorf("%s, %s: %d bytes are told, not %d", name, types, len(got), len(want))
 				}
-				if total += n; n > 0 && !types.Has(record.String) {
+				total += n
+				if n > 0 && !types.Has(record.String) {
 					t.Errorf("%s: %d strings among %s", name, n, types)
 				}
 			}

@@ -40,7 +40,8 @@ func readTail(ctx context.Context, f *disk.File, from, end int64) (tail, error) 
 			_, _, err = disk.ReadAt(f, t.head, t.off)
 			return t, ignoreEOF(err)
 		}
-		if off += int64(n); err != nil {
+		off += int64(n)
+		if err != nil {
 			return tail{off: end, size: end - from}, ignoreEOF(err)
 		}
 	}

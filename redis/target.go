@@ -285,7 +285,8 @@ func (j *joiner) copy(ctx context.Context, spare func(func()) bool) error {
 
 // tell reports n bytes as copied.
 func (j *joiner) tell(n int) {
-	if done := j.done.Add(int64(n)); j.copied != nil {
+	done := j.done.Add(int64(n))
+	if j.copied != nil {
 		j.copied(done, j.off, 0, 0)
 	}
 }

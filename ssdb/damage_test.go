@@ -261,7 +261,8 @@ func TestQueueBounds(t *testing.T) {
 	for size, want := range map[int64]record.Severity{3: record.Warning, 4: record.Error, -1: record.Error} {
 		d := whole(t)
 		d.item("k", ssdb.FirstItem+3, []byte("x"))
-		if d.size('Q', "k", size); size < 0 {
+		d.size('Q', "k", size)
+		if size < 0 {
 			d.Store.Delete("default", []byte("Qk"))
 		}
 		all := d.findings(t)

@@ -83,7 +83,8 @@ func (b *bench) against(name string, least float64, base, c *command) (*result, 
 		Samples: map[string][]sample{base.Name: samples[0], c.Name: samples[1]},
 	}
 	r.Got = fmt.Sprintf("%.2f × (CPU %.2f ×): %s %s, %s %s", r.Ratio, r.CPU, base.Name, seconds(x.Wall), c.Name, seconds(y.Wall))
-	if r.OK = r.Ratio >= least; least == 0 {
+	r.OK = r.Ratio >= least
+	if least == 0 {
 		r.Want = "no bound"
 	}
 	return r, nil

@@ -162,7 +162,8 @@ func start(name, program string, argv func(dir, socket string) []string) (*serve
 	}
 	for range 60000 {
 		if s.conn, err = net.Dial("unix", s.socket); err == nil {
-			if s.r = bufio.NewReaderSize(s.conn, 64<<10); s.ready() {
+			s.r = bufio.NewReaderSize(s.conn, 64<<10)
+			if s.ready() {
 				return s, nil
 			}
 			s.conn.Close()
@@ -182,7 +183,8 @@ func (s *server) stop() error {
 		s.conn.Close()
 	}
 	err := s.cmd.Process.Signal(os.Interrupt)
-	if wait := s.cmd.Wait(); err == nil && s.name == "kvferry" {
+	wait := s.cmd.Wait()
+	if err == nil && s.name == "kvferry" {
 		err = wait
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
@@ -309,7 +311,8 @@ func compared(name string, least float64, servers []*server, times [][]time.Dura
 	}
 	r.Ratio = ratio(at[0], at[1])
 	r.Got = fmt.Sprintf("%.2f ×: %s %s, %s %s", r.Ratio, servers[0].name, at[0].Round(time.Microsecond), servers[1].name, at[1].Round(time.Microsecond))
-	if r.OK = r.Ratio >= least; least == 0 {
+	r.OK = r.Ratio >= least
+	if least == 0 {
 		r.Want = "no bound"
 	}
 	return r

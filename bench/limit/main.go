@@ -149,7 +149,8 @@ func (p *pass) read(file io.ReaderAt, off int64, n int) ([]byte, error) {
 			p.window = make([]byte, size)
 		}
 		got, err := file.ReadAt(p.window[:size], off)
-		if p.window, p.at = p.window[:got], off; got < n {
+		p.window, p.at = p.window[:got], off
+		if got < n {
 			return nil, err
 		}
 	}

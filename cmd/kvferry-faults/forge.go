@@ -405,7 +405,8 @@ func (f *framed) fileEdits() (out []fileEdit) {
 				for tag == manifest.TagNewFile4 && p.More() && p.Uvarint("custom") != manifest.FileTerminate {
 					p.Prefixed("value")
 				}
-				if e.end = p.Off; p.Err == nil {
+				e.end = p.Off
+				if p.Err == nil {
 					out = append(out, e)
 				}
 			default:

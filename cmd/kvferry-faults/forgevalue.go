@@ -135,7 +135,8 @@ var valueForgeries = []struct {
 		return true
 	})},
 	{"form", toPart(isKind(partLen, partText, partPack), func(r *fixtures.Rand, p *part) bool {
-		if p.width = byte(1 + r.Intn(4)); p.kind == partLen {
+		p.width = byte(1 + r.Intn(4))
+		if p.kind == partLen {
 			p.width = byte(1 + r.Intn(2))
 		}
 		return len(p.b) > 0 || p.width < short

@@ -137,7 +137,8 @@ func (j *job) args(work string, more ...string) []string {
 
 // attempt runs the job in this process, on an empty directory unless keep is set.
 func (j *job) attempt(h *harness, keep bool, more ...string) *outcome {
-	if out := filepath.Dir(j.output(h.run.work)); !keep {
+	out := filepath.Dir(j.output(h.run.work))
+	if !keep {
 		os.RemoveAll(out)
 		os.MkdirAll(out, 0o755)
 	}

@@ -116,7 +116,8 @@ func (f *File) name() string {
 // Source returns the real path of a source and its files. walDir is the directory of its logs, "" if they are in the
 // source.
 func Source(location, walDir string) (path string, files []File, err error) {
-	if path = location; isPath(location) {
+	path = location
+	if isPath(location) {
 		if path, err = Real(location); err == nil {
 			files, err = List(path)
 		}

@@ -73,7 +73,8 @@ func TestStoredLosses(t *testing.T) {
 	s := new(Stored)
 	told := 0
 	s.OnLoss = func(kind string) {
-		if told++; len(s.Unwritten()) > 0 || kind != record.LossDamaged {
+		told++
+		if len(s.Unwritten()) > 0 || kind != record.LossDamaged {
 			t.Errorf("%s: the journal had it before", kind)
 		}
 	}

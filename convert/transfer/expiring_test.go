@@ -67,7 +67,8 @@ func (r *hashes) Next() (*record.Header, error) {
 
 func (r *hashes) Read(dst []record.Element) (int, error) {
 	n := copy(dst, r.cur.Elems)
-	if r.cur.Elems = r.cur.Elems[n:]; n == 0 {
+	r.cur.Elems = r.cur.Elems[n:]
+	if n == 0 {
 		return 0, io.EOF
 	}
 	return n, nil

@@ -26,7 +26,8 @@ func (x *task) follow(b *record.Batch) {
 	for i := range b.Records {
 		r := &b.Records[i]
 		if b.Begins(i) {
-			if x.last = nil; !r.Out() {
+			x.last = nil
+			if !r.Out() {
 				x.last = x.fate()
 			}
 		}

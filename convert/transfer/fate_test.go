@@ -76,7 +76,8 @@ func (w *sparing) release() error {
 	slices.Reverse(w.held) // in any order
 	for _, b := range w.held {
 		skipped := w.of.has(b.h.Key)
-		if w.tell(b.n, skipped); skipped {
+		w.tell(b.n, skipped)
+		if skipped {
 			continue
 		}
 		one := record.Record{Header: b.h, N: len(b.elems), Class: record.Copied}
@@ -165,7 +166,8 @@ func rowsOf(list []fake.Record, has func([]byte) bool) (n int64) {
 		if bytes.HasPrefix(r.Key, []byte("lost")) || !has(r.Key) {
 			continue
 		}
-		if n += r.Rows(); r.Type == record.ZSet && len(r.Elems) > 1 {
+		n += r.Rows()
+		if r.Type == record.ZSet && len(r.Elems) > 1 {
 			n--
 		}
 	}

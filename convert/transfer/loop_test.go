@@ -131,7 +131,8 @@ func TestRenamedIn(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %s, want %s", span, got, want)
 		}
-		if task.Group = 0; renamedIn(all, task) != nil {
+		task.Group = 0
+		if renamedIn(all, task) != nil {
 			t.Errorf("%s: of a task that writes nothing", span)
 		}
 	}

@@ -85,7 +85,8 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *Names) err
 			return err
 		}
 		x.header = *h
-		if x.header.DB = x.TargetDB; x.drops(false) {
+		x.header.DB = x.TargetDB
+		if x.drops(false) {
 			continue
 		}
 		if !x.isTaken(x.header.Key) {

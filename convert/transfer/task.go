@@ -76,7 +76,8 @@ func Run(ctx context.Context, t *pass.Task, r *Rules, src format.Source, target 
 		x.waiting = map[int64]*fate{}
 	}
 	err := each(x.reader, func() error { return x.pause(ctx) }, x.batch)
-	if e := x.reader.Close(); err == nil {
+	e := x.reader.Close()
+	if err == nil {
 		err = e
 	}
 	if x.writer != nil {
@@ -263,7 +264,8 @@ func (x *task) end(r *record.Record) {
 		x.lose(record.Loss{Kind: record.LossBlankStream, Drops: true, Detail: "it never had an entry"})
 	}
 	if lost := x.lost - x.open.lost; lost > 0 {
-		if r.Lost = lost; !kept {
+		r.Lost = lost
+		if !kept {
 			r.Settle(record.Lost) // the target holds no part of it
 		}
 	}

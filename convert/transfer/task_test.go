@@ -325,7 +325,8 @@ func TestRenamedHeadersLoseOnce(t *testing.T) {
 		x := newRoom(t, []fake.Record{{DB: "0", Type: record.String, Key: []byte("note"), Elems: value}, {DB: "0", Type: record.Set, Key: []byte("note"), Elems: value}})
 		x.to.Bounds, x.to.Groups, x.allowed = format.Limits{StreamGroups: true}, []record.TypeSet{record.AllTypes}, []string{"same-name"}
 		x.begin()
-		if x.rules.NewNames = dry; !dry {
+		x.rules.NewNames = dry
+		if !dry {
 			var err error
 			x.rules.Memory = pass.NewShares(1<<20, x.plan.Tasks, 1)
 			if x.rules.Renames, err = FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1), pass.Memory{Bytes: 1 << 20, Held: 16}); err != nil {

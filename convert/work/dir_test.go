@@ -215,7 +215,8 @@ func TestKeep(t *testing.T) {
 	must(t, w.Keep(), os.Rename(table, filepath.Join(w.Data(), "000001.sst")))
 	back, err := w.Restore()
 	data, e := os.ReadFile(table)
-	if must(t, err, e); !back || string(data) != "rows" || left(t, w.Data()) != "0" {
+	must(t, err, e)
+	if !back || string(data) != "rows" || left(t, w.Data()) != "0" {
 		t.Errorf("restored %t: %q, %s", back, data, left(t, w.Data()))
 	}
 	must(t, w.Sync(), w.Discard())

@@ -236,7 +236,8 @@ func TestPartsFailing(t *testing.T) {
 			}
 		}
 	}
-	if slices.Sort(ops); len(slices.Compact(ops)) < 3 {
+	slices.Sort(ops)
+	if len(slices.Compact(ops)) < 3 {
 		t.Errorf("only %v", ops)
 	}
 	p, id := twoParts(t)
@@ -261,7 +262,8 @@ func TestNames(t *testing.T) {
 	next := func(k, want int) *Names {
 		t.Helper()
 		part, more, err := p.Unnamed(pass.Part{K: k, N: 4}, id)
-		if must(t, err); more != (want > 0) || more && part.K != want {
+		must(t, err)
+		if more != (want > 0) || more && part.K != want {
 			t.Errorf("part %d reads the names of %s, want %d", k, part, want)
 		}
 		return p.Names(part, id)
@@ -282,7 +284,8 @@ func TestNames(t *testing.T) {
 	}))
 	next(1, 0)
 	entries, err := os.ReadDir(filepath.Join(p.Path, "parts"))
-	if must(t, err); len(entries) != 4 {
+	must(t, err)
+	if len(entries) != 4 {
 		t.Error("left:", entries)
 	}
 	for k := range 4 {
@@ -308,14 +311,16 @@ func TestProofs(t *testing.T) {
 	_, err = p.Gather(w, state)
 	must(t, err, w.Append(Entry{Finishing: true}, Entry{Written: census}))
 	made, err := p.Made()
-	if must(t, err); !reflect.DeepEqual(made, census) {
+	must(t, err)
+	if !reflect.DeepEqual(made, census) {
 		t.Errorf("%+v", made)
 	}
 	for _, part := range []pass.Part{{K: 1, N: 3}, {K: 1, N: 2}, {K: 3, N: 3}} {
 		must(t, p.Proof(part, made).Make(func(path string) error { return os.WriteFile(path, nil, 0o644) }))
 	}
 	proofs, err := p.Proofs(made)
-	if must(t, err); !slices.Equal(proofs, []pass.Part{{K: 1, N: 3}, {K: 3, N: 3}}) {
+	must(t, err)
+	if !slices.Equal(proofs, []pass.Part{{K: 1, N: 3}, {K: 3, N: 3}}) {
 		t.Error(proofs)
 	}
 	if others, err := p.Proofs(&inventory.Census{Tables: 5}); len(others) != 0 || err != nil {

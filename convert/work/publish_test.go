@@ -46,7 +46,8 @@ func TestPublishReport(t *testing.T) {
 		earlier, err := w.PublishReport()
 		mend()
 		data, e := os.ReadFile(report)
-		if must(t, err, e); earlier != aside+".2.json" || string(data) != "new" {
+		must(t, err, e)
+		if earlier != aside+".2.json" || string(data) != "new" {
 			t.Errorf("links %t: %s is set aside, and %q published", links, earlier, data)
 		}
 		want := published

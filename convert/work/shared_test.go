@@ -61,7 +61,8 @@ func TestPartsDo(t *testing.T) {
 	boom := errors.New("boom")
 	asked := 0
 	fits := func(was *Identity) error {
-		if asked++; !was.Began.Equal(id.Began) {
+		asked++
+		if !was.Began.Equal(id.Began) {
 			t.Errorf("asked about the plan of %s", was.Began)
 		}
 		return nil
@@ -319,7 +320,8 @@ func TestCopyTable(t *testing.T) {
 		})
 		err := linkTable(from, to, "db/a")
 		mend()
-		if check(op, err); !errors.Is(err, syscall.EPERM) {
+		check(op, err)
+		if !errors.Is(err, syscall.EPERM) {
 			t.Errorf("%s failed: %v", op, err)
 		}
 		noLinks := disk.Inject(func(did, _ string) error {
@@ -330,13 +332,15 @@ func TestCopyTable(t *testing.T) {
 		})
 		err = linkTable(from, to, "db/a")
 		noLinks()
-		if must(t, err); left(t, filepath.Dir(dst)) != "a" {
+		must(t, err)
+		if left(t, filepath.Dir(dst)) != "a" {
 			t.Errorf("%s failed, then left %s", op, left(t, filepath.Dir(dst)))
 		}
 		check("nothing", err)
 		a, errA := os.Stat(src)
 		b, errB := os.Stat(dst)
-		if must(t, errA, errB); os.SameFile(a, b) {
+		must(t, errA, errB)
+		if os.SameFile(a, b) {
 			t.Error("it is a link")
 		}
 	}

@@ -192,7 +192,8 @@ func (d *digests) next() error {
 		d.whole = d.hasher.End(&head)
 		bare := head
 		bare.ExpireMS = 0
-		if d.bare = d.hasher.End(&bare); d.whole.Records > 0 {
+		d.bare = d.hasher.End(&bare)
+		if d.whole.Records > 0 {
 			d.head = &head
 		}
 	}

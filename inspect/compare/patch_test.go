@@ -102,7 +102,8 @@ func TestPatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		sorted := slices.Sorted(slices.Values(got))
-		if slices.Sort(want); !slices.Equal(sorted, want) {
+		slices.Sort(want)
+		if !slices.Equal(sorted, want) {
 			t.Errorf("direct %v: got\n%s\nwant\n%s", direct, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		if res.Equal || res.Missing != 2 || res.Extra != 2 || res.Differing != 2 || res.Differences != 6 || !res.PlainZero {
@@ -120,7 +121,8 @@ func TestPatchMapped(t *testing.T) {
 	b.Held["2"][0] = fake.Rec(record.String, "k", fake.Value("other")).In("2")
 	got, res, err := patchOf(t, a, b, func(o *Options) { o.Map = dbMap(t, "bar=2") })
 	want := []string{"put 2/string k 0: =v1", "delete 3/set s 0:", "delete 3/string k 0:"}
-	if slices.Sort(got); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || len(res.Renamed) != 1 {
+	slices.Sort(got)
+	if err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || len(res.Renamed) != 1 {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if got, _, err := patchOf(t, fake.Named("0", "7"), server(fake.Named("0", "1")), nil); err != nil || len(got) != 4 || !strings.HasPrefix(got[0], "put 7/") {

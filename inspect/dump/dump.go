@@ -94,7 +94,8 @@ var errLimit = errors.New("limit reached")
 // even after an error, so a reader of commands never gets half a command.
 func (d *Dumper) Run(ctx context.Context) error {
 	err := d.run(ctx)
-	if flushed := d.out.Flush(); err == nil {
+	flushed := d.out.Flush()
+	if err == nil {
 		err = flushed
 	}
 	return err
@@ -125,7 +126,8 @@ func (d *Dumper) begin(dbs []string) {
 	s, tasks := d.o.Scan, len(dbs)
 	for _, db := range dbs {
 		size := s.Size(db, s.Types(db))
-		if total += size; d.o.Dead {
+		total += size
+		if d.o.Dead {
 			tasks += deadSpans(size) - 1
 		}
 	}

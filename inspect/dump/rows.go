@@ -130,7 +130,8 @@ func (o *RowsOptions) rows(ctx context.Context, ks format.Keyspace, r format.Ran
 			return errLimit
 		}
 		if i%record.CheckEvery == 0 {
-			if gauge.Flush(); ctx.Err() != nil {
+			gauge.Flush()
+			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}

@@ -44,7 +44,8 @@ func TestPaths(t *testing.T) {
 		{"1", "a1b2", "[a1][b#]"},
 	} {
 		s := Shaper{Delimiter: c.delimiter, Depth: MaxDepth}
-		if s.Find([]byte(c.key)); pathText(s.Path) != c.want {
+		s.Find([]byte(c.key))
+		if pathText(s.Path) != c.want {
 			t.Errorf("%q by %q: %s, want %s", c.key, c.delimiter, pathText(s.Path), c.want)
 		}
 	}
@@ -100,7 +101,8 @@ func TestTemplates(t *testing.T) {
 			t.Fatalf("%q: %d of it and %q are in a run", key, n, other)
 		}
 		if tpl.Matches(other, 0) {
-			if b.Find(other); !bytes.Equal(a.Path, b.Path) {
+			b.Find(other)
+			if !bytes.Equal(a.Path, b.Path) {
 				t.Fatalf("%q has the path %s, and %q, which matches, %s", key, pathText(a.Path), other, pathText(b.Path))
 			}
 			matched++

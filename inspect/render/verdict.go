@@ -97,7 +97,8 @@ func (t *findingsText) others() {
 	for _, c := range t.r.Counts {
 		n := c.Count - t.foldedCount(c.Kind, c.Severity)
 		more := n - int64(min(t.shown[c.Kind], samples))
-		if t.shown[c.Kind] = max(t.shown[c.Kind]-int(n), 0); more > 0 {
+		t.shown[c.Kind] = max(t.shown[c.Kind]-int(n), 0)
+		if more > 0 {
 			fmt.Fprintf(&t.b, "and %s more of %s %s (--format json lists them)\n", record.Number(more), c.Severity, c.Kind)
 		}
 	}

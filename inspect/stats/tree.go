@@ -319,7 +319,8 @@ func (p *places) of(key []byte) *Count {
 	if p.last != nil && p.last.Matches(key, 0) {
 		return p.last.at
 	}
-	if p.last = nil; !p.template || len(key) > keyshape.MaxKey {
+	p.last = nil
+	if !p.template || len(key) > keyshape.MaxKey {
 		return p.at(key)
 	}
 	if p.slots == nil {

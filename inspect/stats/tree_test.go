@@ -134,7 +134,8 @@ func sums(t *testing.T, p *Prefix) {
 	var disk int64
 	for i, c := range p.Children {
 		all.add(&c.Count)
-		if disk += c.Disk; c.Rank <= p.Rank || i > 0 && c.Rank <= p.Children[i-1].Rank {
+		disk += c.Disk
+		if c.Rank <= p.Rank || i > 0 && c.Rank <= p.Children[i-1].Rank {
 			t.Errorf("%q, rank %d, is below %q, rank %d", c.Pattern, c.Rank, p.Pattern, p.Rank)
 		}
 		sums(t, c)
@@ -245,7 +246,8 @@ func TestValues(t *testing.T) {
 		}
 		got := all.twins()
 		if round == 0 {
-			if want = got; len(got) != (maxValues+9)/10 && len(got) != maxValues/10 {
+			want = got
+			if len(got) != (maxValues+9)/10 && len(got) != maxValues/10 {
 				t.Fatalf("%d values are there twice", len(got))
 			}
 			last := 3*maxValues - 1

@@ -128,7 +128,8 @@ func (v *verifier) fromStore(f record.Finding) {
 		return // every part finds it when it opens the source: it belongs to the first
 	}
 	if v.found.take(f) && f.Skipped() {
-		if v.passed++; v.found.split {
+		v.passed++
+		if v.found.split {
 			v.skipped = append(v.skipped, placeOf(&f))
 		}
 	}

@@ -133,7 +133,8 @@ func TestOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range b.Records {
-				if got += " " + string(b.Records[i].Key); b.Records[i].Out() {
+				got += " " + string(b.Records[i].Key)
+				if b.Records[i].Out() {
 					got += "-"
 				}
 			}

@@ -65,7 +65,8 @@ func (d *describer) home(raw []byte) (off int, ok bool) {
 	}
 	d.Field("nslen", int64(len(ns)), "key", 0, NslenLen)
 	d.Field("namespace", ns, "key", NslenLen, len(ns))
-	if off = len(raw) - len(rest); slot != NoSlot {
+	off = len(raw) - len(rest)
+	if slot != NoSlot {
 		d.Field("slot", int64(slot), "key", off-SlotLen, SlotLen)
 	}
 	return off, true

@@ -175,7 +175,8 @@ func FuzzDescribe(f *testing.F) {
 // TestReverse: the bits of a byte are reversed.
 func TestReverse(t *testing.T) {
 	dst := []byte{1, 1, 1}
-	if Reverse(dst, []byte{0x80, 0x03}); string(dst) != "\x01\xc0\x01" {
+	Reverse(dst, []byte{0x80, 0x03})
+	if string(dst) != "\x01\xc0\x01" {
 		t.Errorf("%x", dst)
 	}
 }

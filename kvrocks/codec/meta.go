@@ -172,7 +172,8 @@ func DecodeMeta(b []byte) (Meta, error) {
 		return m, record.Short(at, "version, size", VersionLen+width, len(b)-at)
 	}
 	m.Version = Version(binary.BigEndian.Uint64(b[at:]))
-	if at += VersionLen; m.Wide {
+	at += VersionLen
+	if m.Wide {
 		m.Size = binary.BigEndian.Uint64(b[at:])
 	} else {
 		m.Size = uint64(binary.BigEndian.Uint32(b[at:]))

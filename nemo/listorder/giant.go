@@ -119,7 +119,8 @@ func (g *giant) forward() error {
 		if seq != c.at {
 			c.pass(seq)
 		}
-		if c.step(int64(v)); v == noLink {
+		c.step(int64(v))
+		if v == noLink {
 			n, err := g.l.host.Node(c.last)
 			if err != nil {
 				return err
@@ -141,7 +142,8 @@ func (g *giant) look(at int64, back bool) (seq, slot int64, v uint64, err error)
 	if err != nil {
 		return at, 0, noNode, err
 	}
-	if seq = h.after; back {
+	seq = h.after
+	if back {
 		seq = h.before
 	}
 	slot, v, err = g.links.look(seq)

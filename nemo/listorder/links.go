@@ -91,7 +91,8 @@ func (l *links) rank(slot, rank int64) error {
 
 // spill fills l from rows sorted by seq, in files.
 func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) error {
-	if l.far = far; far {
+	l.far = far
+	if far {
 		memory /= 2
 		if err := l.seqs.open(dir, memory); err != nil {
 			return err

@@ -548,7 +548,8 @@ func nineNodes(apart int64, order, gone, links string) *brokenList {
 	}
 	for _, link := range strings.Fields(links) {
 		a, b := int64(link[0]-'0')*apart, int64(link[2]-'0')*apart
-		if n := l.nodes[a]; link[1] == '>' {
+		n := l.nodes[a]
+		if link[1] == '>' {
 			n.Next = b
 			l.nodes[a] = n
 		} else {

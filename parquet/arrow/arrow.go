@@ -73,7 +73,8 @@ func (c *column) add(valid bool) {
 	} else {
 		c.nulls++
 	}
-	if c.n++; c.isBytes() {
+	c.n++
+	if c.isBytes() {
 		c.offsets = binary.LittleEndian.AppendUint32(c.offsets, uint32(len(c.data)))
 	}
 }

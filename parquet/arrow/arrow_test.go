@@ -43,7 +43,8 @@ func read(t *testing.T, b []byte, kinds []columns.Kind) (rows []string, batches 
 			t.Fatalf("no message begins with % x", b[:4])
 		}
 		n := int(binary.LittleEndian.Uint32(b[4:]))
-		if b = b[8:]; n == 0 {
+		b = b[8:]
+		if n == 0 {
 			if len(b) > 0 {
 				t.Fatalf("%d bytes after the end", len(b))
 			}
@@ -123,7 +124,8 @@ func TestStream(t *testing.T) {
 	for i := range rows {
 		w.Bytes(0, fmt.Appendf(nil, "k%d", i), 1)
 		w.Int(3, -int64(i), 1)
-		if line := fmt.Sprintf(" k%d", i); i%3 > 0 {
+		line := fmt.Sprintf(" k%d", i)
+		if i%3 > 0 {
 			w.Null(1, 1)
 			w.Null(2, 1)
 			w.Null(4, 1)

@@ -41,7 +41,8 @@ func (p boundedPage) Bounds() (least, most parquet.Value, ok bool) {
 		return least, most, ok
 	}
 	if b := least.ByteArray(); len(b) > maxBound {
-		if b = b[:maxBound]; p.text {
+		b = b[:maxBound]
+		if p.text {
 			b = wholeRunes(b)
 		}
 		least = parquet.ByteArrayValue(b)

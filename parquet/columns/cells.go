@@ -52,7 +52,8 @@ func (c *Cells) Next() (err error) {
 	if c.json, err = c.append(c.json[:0], c.node); err != nil {
 		return corrupt(first.at, "column "+c.Name, err)
 	}
-	if c.value = c.json; null {
+	c.value = c.json
+	if null {
 		c.value = nil
 	}
 	for i := range c.cursors {

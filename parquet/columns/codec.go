@@ -50,7 +50,8 @@ func (c *columnCodec) Encode(dst, src []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.flat = len(flat)-len(dst) <= len(dst)/100; len(flat) < len(dst) {
+	c.flat = len(flat)-len(dst) <= len(dst)/100
+	if len(flat) < len(dst) {
 		dst = append(dst[:0], flat...)
 	}
 	return dst, nil

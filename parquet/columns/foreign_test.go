@@ -86,7 +86,8 @@ func writeOthers(t testing.TB, options ...parquet.WriterOption) []byte {
 			Single: float32(i) / 10, Double: 1e300 * float64(i), Price: int64(-i), UUID: [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, Day: int32(-i),
 			Clock: 1500000, Stamp: time.UnixMilli(1893456000000 + int64(i)), Nano: int64(i), Old: deprecated.Int96{uint32(i), 0, uint32(2440588 + i)},
 			Fixed: [3]byte{'a', 'b', 'c'}, Wide: [4]byte{255, 255, 255, 254}, Local: int64(i), List: []string{"l"}}
-		if text, name := fmt.Sprintf("t%d", i%5), fmt.Sprintf("n%d", i); i%3 > 0 {
+		text, name := fmt.Sprintf("t%d", i%5), fmt.Sprintf("n%d", i)
+		if i%3 > 0 {
 			row.Text, row.In.Name = &text, &name
 		}
 		if _, err := w.Write([]other{row}); err != nil {

@@ -61,7 +61,8 @@ func (r *Reader) header() (h format.PageHeader, length int64, err error) {
 // load reads the bytes of a page and compares their checksum, if it is not 0.
 func (r *Reader) load(off int64, h *format.PageHeader) ([]byte, error) {
 	b := slices.Grow(r.packed[:0], int(h.CompressedPageSize))[:h.CompressedPageSize]
-	if r.packed = nil; h.Type != format.DictionaryPage && len(b) <= smallPage { // a dictionary is used longer than the next page
+	r.packed = nil
+	if h.Type != format.DictionaryPage && len(b) <= smallPage { // a dictionary is used longer than the next page
 		r.packed = b
 	}
 	if err := readAt(r.f.r, b, off); err != nil {
@@ -89,7 +90,8 @@ func (r *Reader) unpack(b []byte, raw int64, h *format.PageHeader) ([]byte, erro
 	if int64(len(out)) != raw {
 		return nil, fmt.Errorf("%s bytes, want %s", record.Number(len(out)), record.Number(raw))
 	}
-	if r.raw = nil; h.Type != format.DictionaryPage && codec != format.Uncompressed && len(out) <= smallPage {
+	r.raw = nil
+	if h.Type != format.DictionaryPage && codec != format.Uncompressed && len(out) <= smallPage {
 		r.raw = out
 	}
 	return out, nil

@@ -291,7 +291,8 @@ func forgedOthers(t *testing.T, file []byte, name string, codec format.Compressi
 		if !pages[i].dictionary {
 			m.Data = int64(len(b))
 		}
-		if b = append(b, pages[i].page(t)...); pages[i].dictionary {
+		b = append(b, pages[i].page(t)...)
+		if pages[i].dictionary {
 			m.Dictionary = int64(len(file))
 		}
 	}

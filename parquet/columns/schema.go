@@ -71,7 +71,8 @@ func (c *Column) node(compression string) parquet.Node {
 		}
 		n = parquet.Encoded(n, &parquet.Plain)
 	}
-	if n = parquet.Compressed(n, codecOf(compression)); c.Optional {
+	n = parquet.Compressed(n, codecOf(compression))
+	if c.Optional {
 		n = parquet.Optional(n)
 	}
 	return n

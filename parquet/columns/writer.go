@@ -228,7 +228,8 @@ func (w *Writer) Size() int64 { return w.out.off }
 func (w *Writer) endGroup() error {
 	for i := range w.cols {
 		c := &w.cols[i]
-		if c.flush(); c.rows != w.rows && w.err == nil {
+		c.flush()
+		if c.rows != w.rows && w.err == nil {
 			w.err = fmt.Errorf("column %d has %s rows of %s", i, record.Number(c.rows), record.Number(w.rows)) // a bug
 		}
 		c.rows = 0

@@ -111,7 +111,8 @@ func (f *file) find(r role, name string) error {
 		if twice != nil {
 			return twice
 		}
-		if f.fixed[r] = x; x != nil && (r == roleDB || r == roleType || r == roleKey) {
+		f.fixed[r] = x
+		if x != nil && (r == roleDB || r == roleType || r == roleKey) {
 			return nil
 		}
 	}

@@ -87,7 +87,8 @@ func (a *adder) add(c *cells) error {
 		if err != nil {
 			return a.odd(c, roleScore)
 		}
-		if a.value = binary.BigEndian.AppendUint64(a.value, math.Float64bits(score)); !exact {
+		a.value = binary.BigEndian.AppendUint64(a.value, math.Float64bits(score))
+		if !exact {
 			a.value[0] = flagRounded
 			a.value = c.append(a.value, roleScore)
 		}

@@ -119,11 +119,13 @@ func (s *Type) logical(l *format.LogicalType) {
 		s.as, s.unit = asClock, unitOf(&l.Unit)
 	case *format.TimestampType:
 		s.unit = unitOf(&l.Unit)
-		if s.as = asLocal; l.IsAdjustedToUTC {
+		s.as = asLocal
+		if l.IsAdjustedToUTC {
 			s.as = asStamp
 		}
 	case *format.IntType:
-		if s.as = asInt; !l.IsSigned {
+		s.as = asInt
+		if !l.IsSigned {
 			s.as = s.unsigned()
 		}
 	case *format.Float16Type:
@@ -320,8 +322,11 @@ func (s *Type) decimal(b []byte) string {
 	var n big.Int
 	if s.kind == format.Int32 || s.kind == format.Int64 {
 		n.SetInt64(s.Int(b))
-	} else if n.SetBytes(b); len(b) > 0 && b[0]&0x80 != 0 {
-		n.Sub(&n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	} else {
+		n.SetBytes(b)
+		if len(b) > 0 && b[0]&0x80 != 0 {
+			n.Sub(&n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+		}
 	}
 	digits := fmt.Sprintf("%0*s", s.scale+1, new(big.Int).Abs(&n).String())
 	sign := ""

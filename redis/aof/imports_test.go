@@ -70,7 +70,8 @@ func TestKeepImported(t *testing.T) {
 		if half := src.(interface{ Half() int64 }).Half(); half != want[1] {
 			t.Errorf("keep %v: %d keys are no records, want %d", keep, half, want[1])
 		}
-		if src.Close(); got != want || !strings.Contains(detail, "the server was importing") {
+		src.Close()
+		if got != want || !strings.Contains(detail, "the server was importing") {
 			t.Errorf("keep %v: %v, want %v; %s", keep, got, want, detail)
 		}
 	}

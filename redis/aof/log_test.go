@@ -451,7 +451,8 @@ func TestNow(t *testing.T) {
 					continue
 				}
 				c, err := record.DecodeConsumer(batch[i].Value)
-				if seen++; err != nil || c.SeenMS != now.UnixMilli() {
+				seen++
+				if err != nil || c.SeenMS != now.UnixMilli() {
 					t.Errorf("consumer %s was seen at %d, %v", c.Name, c.SeenMS, err)
 				}
 			}

@@ -162,7 +162,8 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 	if r.queue != nil {
 		multi := r.queue.off
 		err = errors.Join(err, r.queue.close())
-		if r.queue = nil; err == nil {
+		r.queue = nil
+		if err == nil {
 			err = &CutError{File: r.path, Off: multi, End: size}
 		}
 	}

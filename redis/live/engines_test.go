@@ -125,7 +125,8 @@ func TestVectorSets(t *testing.T) {
 			}
 			refused = true
 		})
-		if tg.(*target).verified = false; !refused {
+		tg.(*target).verified = false
+		if !refused {
 			t.Error("a proof would compare what servers store in another order")
 		}
 		if n := to.Client().Must(t, "DBSIZE"); n != int64(0) {

@@ -205,7 +205,8 @@ func (l *looker) End() error {
 }
 
 func (l *looker) found(name string) {
-	if l.count++; len(l.some) < maxNamed {
+	l.count++
+	if len(l.some) < maxNamed {
 		l.some = append(l.some, name)
 	}
 }

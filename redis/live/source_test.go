@@ -364,7 +364,8 @@ func count(t *testing.T, src format.Source, typ record.Type) (n int) {
 func TestCopied(t *testing.T) {
 	var got [3]int64
 	c := &copied{hosts: 3, of: 90, tell: func(done, total, keys, of int64) {
-		if got = [3]int64{done, total, keys}; of != 90 {
+		got = [3]int64{done, total, keys}
+		if of != 90 {
 			t.Errorf("%d keys in all", of)
 		}
 	}}
@@ -625,7 +626,8 @@ func TestPayloads(t *testing.T) {
 	}
 	var keys []string
 	for _, m := range records(t, src) {
-		if keys = append(keys, "read "+string(m.h.Key)); m.h.ExpireMS != 77 {
+		keys = append(keys, "read "+string(m.h.Key))
+		if m.h.ExpireMS != 77 {
 			t.Errorf("%s expires at %d", m.h.Key, m.h.ExpireMS)
 		}
 	}

@@ -105,7 +105,8 @@ func (r *reader) Next() (*record.Header, error) {
 
 func (r *reader) Read(dst []record.Element) (int, error) {
 	n := copy(dst, r.list[r.at-1].elems[r.elem:])
-	if r.elem += n; n == 0 {
+	r.elem += n
+	if n == 0 {
 		return 0, io.EOF
 	}
 	return n, nil
@@ -558,7 +559,8 @@ func TestRestarted(t *testing.T) {
 		defer close(written)
 		for size := int64(0); size == 0; {
 			reply, err := client.Do("DBSIZE")
-			if size, _ = reply.(int64); err != nil {
+			size, _ = reply.(int64)
+			if err != nil {
 				t.Error(err)
 				return
 			}
@@ -709,7 +711,8 @@ func TestFlushed(t *testing.T) {
 			}
 			send(0, 1100)
 			for _, s := range servers {
-				if s.Client().Must(t, "FLUSHALL"); len(servers) == 1 {
+				s.Client().Must(t, "FLUSHALL")
+				if len(servers) == 1 {
 					s.Client().Must(t, "SET", "key", "of another")
 				}
 			}

@@ -54,7 +54,8 @@ func TestLosses(t *testing.T) {
 		tg.ElementLosses(&record.Header{Type: record.Stream, Added: 7}, group, func(l record.Loss) { kinds = append(kinds, l.Kind) })
 		batch := []record.Element{{Name: []byte("f"), ExpireMS: 5}}
 		tg.ElementLosses(&record.Header{Type: record.Hash}, batch, func(l record.Loss) {
-			if kinds = append(kinds, l.Kind); !strings.HasPrefix(l.Detail, `field "f": `) {
+			kinds = append(kinds, l.Kind)
+			if !strings.HasPrefix(l.Detail, `field "f": `) {
 				t.Errorf("%d.%d: %s", x.major, x.minor, l.Detail)
 			}
 		})

@@ -17,7 +17,8 @@ func TestAppends(t *testing.T) {
 			t.Errorf("length %d: %x, want %s", n, b[1:], want)
 		}
 		var in input
-		if in.reset(b, 0); in.byte("x") != 'x' || in.len("n") != n || in.left() != 0 || in.err != nil {
+		in.reset(b, 0)
+		if in.byte("x") != 'x' || in.len("n") != n || in.left() != 0 || in.err != nil {
 			t.Errorf("length %d is not read: %v", n, in.err)
 		}
 	}

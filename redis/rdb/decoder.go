@@ -113,7 +113,8 @@ func (d *Decoder) beginCounted(h *record.Header) {
 // beginPacked opens a value that is a single packed encoding.
 func (d *Decoder) beginPacked(kind pack.Kind, h *record.Header) {
 	d.openPacked(kind, "value")
-	if h.Len = -1; d.in.err == nil && d.packed.Count() >= 0 {
+	h.Len = -1
+	if d.in.err == nil && d.packed.Count() >= 0 {
 		h.Len = int64(d.packed.Count()) / d.perElement()
 	}
 }
@@ -431,7 +432,8 @@ func (d *Decoder) packedExpiry(e *pack.Item) error {
 		return errFieldExpiry
 	}
 	last := d.expiry
-	if d.expiry = e.N; e.N == 0 {
+	d.expiry = e.N
+	if e.N == 0 {
 		d.expiry = math.MaxInt64
 	} else if e.N < last {
 		d.oddly("expiry", "fields are not in the order of their expiry")
@@ -475,7 +477,8 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 		switch {
 		case container == NodePlain:
 			dst[n] = record.Element{}
-			if dst[n].Value, d.text = d.in.str("element", d.text); d.in.err == nil {
+			dst[n].Value, d.text = d.in.str("element", d.text)
+			if d.in.err == nil {
 				if len(dst[n].Value) == 0 { // servers reject it
 					d.oddly("node", "it is empty")
 				}

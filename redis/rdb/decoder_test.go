@@ -233,7 +233,8 @@ func TestGroupsThatFit(t *testing.T) {
 		in.open(bytes.NewReader(b), 0, int64(len(b)))
 		in.skipStream(TypeStream)
 		var c *record.CorruptError
-		if errors.As(in.err, &c); (c == nil) != (field == "") || c != nil && c.Field != field {
+		errors.As(in.err, &c)
+		if (c == nil) != (field == "") || c != nil && c.Field != field {
 			t.Errorf("%d groups in 25 bytes: %v", groups, in.err)
 		}
 	}

@@ -42,7 +42,8 @@ func OpenDump(body []byte, version uint16) (Dump, error) {
 	in.skipValue(d.Type, d.Header)
 	end := in.pos
 	for in.err == nil && in.left() > 0 {
-		if off := in.offset(); in.byte("type") != opAux { // KeyDB appends mvcc-tstamp
+		off := in.offset()
+		if in.byte("type") != opAux { // KeyDB appends mvcc-tstamp
 			in.newer(off, "payload", "%d %s", in.end-off, record.ErrTrailing)
 		}
 		in.skipString("name")

@@ -313,7 +313,8 @@ func TestMemberExpiries(t *testing.T) {
 		}
 	}
 	var d Decoder
-	if d.members.lost = 3; d.Unread() != 3 {
+	d.members.lost = 3
+	if d.Unread() != 3 {
 		t.Error("members that were not kept are not told")
 	}
 }

@@ -45,7 +45,8 @@ func TestSkipHoldsWhatIsPinned(t *testing.T) {
 		in := new(input)
 		in.open(src, 0, int64(len(file)))
 		in.byte("first")
-		if in.pos--; tt.pinned {
+		in.pos--
+		if tt.pinned {
 			in.pin = in.pos
 		}
 		in.pos++

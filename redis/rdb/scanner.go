@@ -177,12 +177,14 @@ func (s *Scanner) Strings(dst []record.Record, elems []record.Element) (n int) {
 		}
 		in.pos++
 		key, keyEnd, ok := in.near()
-		if in.pos = keyEnd; !ok {
+		in.pos = keyEnd
+		if !ok {
 			in.pos = at
 			break
 		}
 		value, end, ok := in.near()
-		if in.pos = end; !ok {
+		in.pos = end
+		if !ok {
 			in.pos = at
 			break
 		}
@@ -350,7 +352,8 @@ func (s *Scanner) key(t Type) {
 		in.newer(in.offset()-1, "type", "%s", t.Name(s.Header))
 		return
 	}
-	if it.Key = s.copied("key"); in.err != nil {
+	it.Key = s.copied("key")
+	if in.err != nil {
 		it.Key = nil
 		return
 	}

@@ -162,7 +162,8 @@ func (d *Decoder) nextNode() {
 	clear(s.fields)
 	off := in.offset()
 	id, text := in.str("node", d.text[:0])
-	if d.text = text; in.err == nil && len(id) != IDLen {
+	d.text = text
+	if in.err == nil && len(id) != IDLen {
 		in.fail(off, "node", errStreamID)
 	}
 	if in.err != nil {

@@ -25,7 +25,8 @@ func keysOf(b []byte, atOnce int) (told string, taken int) {
 		for i, x := range batch[:n] {
 			fmt.Fprintf(&out, "%q %q expires %d\n", x.Key, values[i].Value, x.ExpireMS)
 		}
-		if taken += n; n > 0 {
+		taken += n
+		if n > 0 {
 			continue
 		}
 		it, err := s.Next()
@@ -60,7 +61,8 @@ func checkStrings(t *testing.T, b []byte, atOnce ...int) (taken int) {
 	want, _ := keysOf(b, 0)
 	for _, n := range atOnce {
 		got, k := keysOf(b, n)
-		if taken = k; got != want {
+		taken = k
+		if got != want {
 			t.Fatalf("%d at once\n%s\none by one\n%s\nof %.200q", n, got, want, b)
 		}
 	}

@@ -134,7 +134,8 @@ func TestUnknownForms(t *testing.T) {
 		for i := len(file) - len(p.bytes); i < len(file); i++ {
 			for bit := range 8 {
 				b := bytes.Clone(file)
-				if b[i] ^= 1 << bit; contentsOf(b) == whole {
+				b[i] ^= 1 << bit
+				if contentsOf(b) == whole {
 					free++
 				}
 			}

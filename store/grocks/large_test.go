@@ -147,7 +147,8 @@ func readLarge(t *testing.T, r *rand.Rand, dir string, families []family) {
 				t.Fatalf("%s: backwards: row %d has key %.40q", f.name, at, key.Data())
 			}
 		}
-		if must(t, it.Err()); at != 0 {
+		must(t, it.Err())
+		if at != 0 {
 			t.Fatalf("%s: backwards: %d rows are missing", f.name, at)
 		}
 		it.Close()

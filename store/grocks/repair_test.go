@@ -143,7 +143,8 @@ func TestSalvageHasWhatRepairHas(t *testing.T) {
 			n := 0
 			for it.SeekToFirst(); it.Valid(); it.Next() {
 				key, value := string(it.Key().Data()), string(it.Value().Data())
-				if n++; got[key] != value && got[key] != truth[key] {
+				n++
+				if got[key] != value && got[key] != truth[key] {
 					t.Errorf("%q is %.30q after a repair, %.30q by a salvage", key, value, got[key])
 				}
 			}

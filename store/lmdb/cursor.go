@@ -94,7 +94,8 @@ func (c *cursor) child(i int) (num uint64, ok bool, err error) {
 		if err != nil {
 			return 0, false, err
 		}
-		if l.next++; ok {
+		l.next++
+		if ok {
 			break
 		}
 	}

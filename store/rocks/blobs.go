@@ -197,7 +197,8 @@ func (b *blobFile) check() error {
 	}
 	damaged := false
 	n, err := f.Scan(func(off int64, err error) error {
-		if damaged = true; b.skips.First(uint64(off)) {
+		damaged = true
+		if b.skips.First(uint64(off)) {
 			warn(off, lsm.Reason(err)+"; no row that was read needs it")
 		}
 		return nil

@@ -75,7 +75,8 @@ func (f *foreign) make(t *testing.T) (dir, name string) {
 	d.Table(0, 2, testsst.Spec{}, testsst.Put("z", 1, "rest"))
 	d.Next = 10
 	size := fileSize(t, filepath.Join(d.Dir, name))
-	if d.Write(f.spec, f.found); fileSize(t, filepath.Join(d.Dir, name)) != size {
+	d.Write(f.spec, f.found)
+	if fileSize(t, filepath.Join(d.Dir, name)) != size {
 		t.Fatalf("tables of different sizes")
 	}
 	return d.Finish(), name
@@ -205,7 +206,8 @@ func TestUniqueID(t *testing.T) {
 				seen++
 				none := claim{Table: src.claim.Table, family: src.claim.family, compare: src.claim.compare}
 				none.UniqueID = manifest.UniqueID{} // as of an engine before 6.29
-				if none.opened(src.Reader, info); none.err != nil {
+				none.opened(src.Reader, info)
+				if none.err != nil {
 					t.Errorf("%s: the MANIFEST names no id: %v", tab.Path, none.err)
 				}
 				other := claim{Table: src.claim.Table, family: src.claim.family, compare: src.claim.compare}

@@ -252,7 +252,8 @@ func TestClosed(t *testing.T) {
 		t.Error("a row of a closed store")
 	}
 	var n record.Tally
-	if it.Tally(&n); n.Entries != 0 {
+	it.Tally(&n)
+	if n.Entries != 0 {
 		t.Errorf("tally %+v", n)
 	}
 }

@@ -547,7 +547,8 @@ func TestWALDir(t *testing.T) {
 	// With a log next to the tables, wal_dir is ignored.
 	d.Log(7, testsst.Batch(2, testsst.Op(base.KindPut, "c", "")))
 	db, found := openFindings(t, dir, store.Options{})
-	if wantRows(t, db, 0, "a= c="); len(*found) > 0 {
+	wantRows(t, db, 0, "a= c=")
+	if len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
 	}
 	if _, err := Open(context.Background(), dir, &store.Options{WALDir: filepath.Join(other, "missing")}); !errors.Is(err, os.ErrNotExist) {

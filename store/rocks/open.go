@@ -321,7 +321,8 @@ func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
 	if err != nil && !ks.Salvages(err) {
 		return nil, base.BlockError(err)
 	}
-	if b.file = file; err != nil {
+	b.file = file
+	if err != nil {
 		b.once.Do(func() { b.err = err })
 	}
 	return b, nil

@@ -128,11 +128,13 @@ func TestSalvageHasWhatRepairHas(t *testing.T) {
 			n := 0
 			must(t, db.Walk(nil, func(key, value []byte) {
 				ours := got[string(key)]
-				if n++; ours != string(value) && ours != truth[string(key)] && written[string(key)+" "+string(value)] {
+				n++
+				if ours != string(value) && ours != truth[string(key)] && written[string(key)+" "+string(value)] {
 					t.Errorf("%q is %.30q after a repair, %.30q by a salvage", key, value, ours)
 				}
 			}))
-			if t.Logf("repair %d rows, salvage %d", n, len(got)); n < 200 {
+			t.Logf("repair %d rows, salvage %d", n, len(got))
+			if n < 200 {
 				t.Errorf("a repair leaves %d rows", n)
 			}
 		})

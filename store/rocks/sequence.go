@@ -182,14 +182,16 @@ func (j *logJudge) known(but *logFile) uint64 {
 
 // within judges one log by itself; false means that it is foreign.
 func (j *logJudge) within(l *logFile) bool {
-	if f := l.flushed; l.nFlushed > 0 {
+	f := l.flushed
+	if l.nFlushed > 0 {
 		severity, what := record.Error, fmt.Sprintf("it has sequence number %d of column family %s, whose tables reach %d already (such entries: %d)",
 			f.seq, f.ks.Name(), f.ks.flushed, l.nFlushed)
 		sound := j.compacted(f.ks.flushed)
 		if sound {
 			severity, what = record.Warning, what+", unless that is the number of a table that was ingested and then compacted"
 		}
-		if j.foreign(l, f.off, severity, what); !sound {
+		j.foreign(l, f.off, severity, what)
+		if !sound {
 			return false
 		}
 	}

@@ -396,7 +396,8 @@ func TestNeverWritten(t *testing.T) {
 			if tt.rows != nil {
 				d.Table(0, 6, testsst.Spec{}, tt.rows...)
 			}
-			if d.LastSeq = tt.lastSeq; tt.log != nil {
+			d.LastSeq = tt.lastSeq
+			if tt.log != nil {
 				d.Log(20, tt.log)
 			}
 			_, found := openFindings(t, d.Finish(), store.Options{})
@@ -446,7 +447,8 @@ func TestHugeEmptyFiles(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	if runtime.ReadMemStats(&m); m.TotalAlloc-before > 16<<20 {
+	runtime.ReadMemStats(&m)
+	if m.TotalAlloc-before > 16<<20 {
 		t.Errorf("%d MiB", (m.TotalAlloc-before)>>20)
 	}
 }

@@ -136,7 +136,8 @@ func (s *strayTable) holds(ks *family, t *lsm.Table, key []byte, seq uint64) boo
 		}
 	}
 	if _, err := t.Load(); err != nil {
-		if s.unread = t.Name; t.Missing() {
+		s.unread = t.Name
+		if t.Missing() {
 			s.gone = t.Name
 		}
 		return true // reading that table reports the error
@@ -195,7 +196,8 @@ func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 	if info.HasFamily && info.Family > uint64(s.db.version.MaxFamily) {
 		return fmt.Sprintf("it is of column family %d, which the MANIFEST does not know", info.Family), nil
 	}
-	if err := s.choose(&info.Properties); len(s.spaces) == 0 {
+	err = s.choose(&info.Properties)
+	if len(s.spaces) == 0 {
 		return "", err
 	}
 	defer s.close()

@@ -300,7 +300,8 @@ func TestManifestRecordLost(t *testing.T) {
 				if err == nil && errors == 0 && got != want {
 					t.Errorf("%s without record %d of %d: rows are lost and nothing is said", path, i, len(records))
 				}
-				if judged++; err != nil || errors > 0 {
+				judged++
+				if err != nil || errors > 0 {
 					judged += 1000
 				}
 			}

@@ -190,7 +190,8 @@ func TestSeparators(t *testing.T) {
 	}}
 	for _, kind := range []uint32{testsst.BinaryIndex, testsst.TwoLevelIndex, testsst.FirstKeyIndex, testsst.HashIndex} {
 		d := testsst.NewDB(t)
-		if spec.IndexType = kind; kind == testsst.HashIndex { // of LevelDB
+		spec.IndexType = kind
+		if kind == testsst.HashIndex { // of LevelDB
 			d, spec.IndexType, spec.LevelDB = testsst.NewLevelDB(t), testsst.BinaryIndex, true
 		}
 		name := d.Table(0, 1, spec, entries...)

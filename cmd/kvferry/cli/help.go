@@ -204,7 +204,8 @@ func ShortHelp(cmd *cobra.Command, width int) string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "Usage:  %s\n", cmd.UseLine())
-	if examples := strings.Split(cmd.Example, "\n"); cmd.HasExample() {
+	examples := strings.Split(cmd.Example, "\n")
+	if cmd.HasExample() {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.Join(examples[:min(len(examples), examplesShown)], "\n"))
 	}
 	var shown []*pflag.Flag

@@ -283,7 +283,8 @@ func (v *ProgressView) hide(screen bool) {
 	defer v.mu.Unlock()
 	if v.Mode == "bar" {
 		v.clear()
-		if v.Mode = "lines"; screen {
+		v.Mode = "lines"
+		if screen {
 			v.Mode = "none"
 		}
 	}

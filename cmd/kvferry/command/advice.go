@@ -169,7 +169,8 @@ func damaged(err error, locations []string) (string, bool) {
 func verifyLine(cmd *cobra.Command, location string) string {
 	words := openingWords(cmd.Flags())
 	if second := cmd.Flag(secondWAL); second != nil && cmd.Flags().Arg(0) != location {
-		if words = replacing(words, "--wal-dir", ""); second.Changed {
+		words = replacing(words, "--wal-dir", "")
+		if second.Changed {
 			words = append(words, "--wal-dir="+second.Value.String())
 		}
 	}

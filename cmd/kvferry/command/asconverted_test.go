@@ -166,7 +166,8 @@ func TestAsConvertedServer(t *testing.T) {
 	_, port, _ := strings.Cut(s.Addr, ":")
 	replica := redistest.Start(t, "--replicaof", "127.0.0.1 "+port)
 	for n := 0; redistest.Text(replica.Client().Must(t, "DBSIZE")) != redistest.Text(c.Must(t, "DBSIZE")); n++ {
-		if time.Sleep(50 * time.Millisecond); n > 600 {
+		time.Sleep(50 * time.Millisecond)
+		if n > 600 {
 			t.Fatal("the replica has not synchronized")
 		}
 	}

@@ -47,7 +47,8 @@ func (f *clusterFlags) cluster(listeners []net.Listener, tls bool) (*cluster.Clu
 	for _, text := range f.nodes {
 		n := cluster.Node{Slots: self.Slots}
 		address, slots, more := strings.Cut(text, ",")
-		if n.Address = address; more {
+		n.Address = address
+		if more {
 			n.Slots, err = cluster.ParseSlots(slots)
 		}
 		if _, _, bad := net.SplitHostPort(address); bad != nil {

@@ -232,7 +232,8 @@ func TestDatasetsCompleteEverywhere(t *testing.T) {
 			case name == "redis://SERVER" && (len(values) != len(addressSchemes) || directive != ofPlaces):
 				t.Errorf("%s %s completes %q %s", line, name, values, directive)
 			}
-			if line = append(line, "x"); cli.IsSource(name) {
+			line = append(line, "x")
+			if cli.IsSource(name) {
 				datasets++
 			}
 		}

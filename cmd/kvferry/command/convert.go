@@ -386,7 +386,8 @@ func explainConvert(cmd *cobra.Command, src string, err error, list bool) error 
 		return cmp.Compare(damages(a.Kind), damages(b.Kind))
 	})
 	for _, l := range refused {
-		if l.Samples = l.Samples[:min(len(l.Samples), maxSaid(l.Kind))]; list {
+		l.Samples = l.Samples[:min(len(l.Samples), maxSaid(l.Kind))]
+		if list {
 			report.Loss(stderr, &l)
 		}
 		switch l.Kind {

@@ -37,7 +37,8 @@ func TestSameFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if convert := fmt.Sprint(c.files, " files, ", record.Bytes(c.bytes)); v != i || v.Files != c.files || v.Bytes != c.bytes || c.files == 0 {
+			convert := fmt.Sprint(c.files, " files, ", record.Bytes(c.bytes))
+			if v != i || v.Files != c.files || v.Bytes != c.bytes || c.files == 0 {
 				t.Errorf("%s: convert counts %s, verify %+v, inspect %+v", c.path, convert, v, i)
 			}
 		}

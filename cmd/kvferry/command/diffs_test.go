@@ -166,7 +166,8 @@ func (m dataModel) apply(t *testing.T, line []byte) {
 		elem = fmt.Sprintf("%s %v", name, p.Member)
 	}
 	old, had := m[elem]
-	if want := map[string]any{"zset": p.OldScore, "set": nil}[p.Type]; p.Type != "zset" && p.Type != "set" {
+	want := map[string]any{"zset": p.OldScore, "set": nil}[p.Type]
+	if p.Type != "zset" && p.Type != "set" {
 		if (p.Op == "set" || p.Op == "unset") && had && p.OldValue != nil && fmt.Sprint(p.OldValue) != old {
 			t.Errorf("%s: was %v, the patch says %v", elem, old, p.OldValue)
 		}

@@ -218,7 +218,8 @@ func (j *parquetJob) Write(ctx context.Context, dir string, tasks []pass.Task) (
 		if e != nil { // the tables were out of order
 			err = errors.Join(e.Abort(), disk.Mkdir(dir))
 		}
-		if e = parquet.In(dir, j.a.exportOptions(j.f, j.d)); err == nil {
+		e = parquet.In(dir, j.a.exportOptions(j.f, j.d))
+		if err == nil {
 			n, err = dump.ExportParts(ctx, j.d.Scan, tasks, e)
 		}
 		return err
@@ -237,7 +238,8 @@ func (j *parquetJob) Assemble(_ context.Context, dir string, parts []json.RawMes
 		if err != nil {
 			return err
 		}
-		if j.whole.errors += p.Errors; i > 0 {
+		j.whole.errors += p.Errors
+		if i > 0 {
 			j.whole.errors -= p.Before
 		}
 		files = append(files, p.Files)

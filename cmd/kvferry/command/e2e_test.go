@@ -149,7 +149,8 @@ func TestWorkersWriteTheSameBytes(t *testing.T) {
 			if r := kvferry(t, append(slices.Clone(args), src, "blackwidow:"+dst, "--workers", workers)...); r.code != cli.ExitOK {
 				t.Fatalf("%s: exit %d: %s", name, r.code, r.stderr)
 			}
-			if got := treeBytes(t, dst); want == "" {
+			got := treeBytes(t, dst)
+			if want == "" {
 				want = got
 			} else if got != want {
 				t.Errorf("%s: another tree with %s workers", name, workers)

@@ -36,7 +36,8 @@ type givenReader struct {
 }
 
 func (r *givenReader) Next() (*record.Header, error) {
-	if r.read = false; len(r.records) == 0 {
+	r.read = false
+	if len(r.records) == 0 {
 		return nil, io.EOF
 	}
 	g := r.records[0]

@@ -86,7 +86,8 @@ func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
 		for _, n := range a.Classes {
 			sum += n
 		}
-		if filtered += a.Classes["filtered"]; sum != a.Rows || a.Rows != a.Entries.Visible || a.Check != "ok" {
+		filtered += a.Classes["filtered"]
+		if sum != a.Rows || a.Rows != a.Entries.Visible || a.Check != "ok" {
 			t.Errorf("%s %v: ledger %+v", src, args, a)
 		}
 	}

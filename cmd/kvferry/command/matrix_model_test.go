@@ -277,7 +277,8 @@ func (m *model) names(l *format.Limits) map[string]string {
 	moved := slices.Contains(m.dbs, m.home) && !slices.Contains(m.dbs, home)
 	next := 0
 	for _, db := range m.dbs {
-		if out[db] = db; moved && db == m.home {
+		out[db] = db
+		if moved && db == m.home {
 			out[db] = home
 		}
 		if _, err := strconv.Atoi(out[db]); err == nil || !l.Numbered {
@@ -339,16 +340,20 @@ func (p *prediction) record(r modelRecord) bool {
 			dropped = true
 		}
 	}
-	if drop("module", r.Type == record.Other && (!l.Types.Has(r.Type) || p.source == "keydbflash")); dropped {
+	drop("module", r.Type == record.Other && (!l.Types.Has(r.Type) || p.source == "keydbflash"))
+	if dropped {
 		return false
 	}
-	if drop("set", r.Type == record.Set && !l.Types.Has(r.Type)); dropped {
+	drop("set", r.Type == record.Set && !l.Types.Has(r.Type))
+	if dropped {
 		return false
 	}
-	if drop("stream", !l.Types.Has(r.Type)); dropped {
+	drop("stream", !l.Types.Has(r.Type))
+	if dropped {
 		return false
 	}
-	if drop("inner-nul", l.NoInnerNUL && bytes.IndexByte(r.Key, 0) >= 0 && r.Key[len(r.Key)-1] != 0); dropped {
+	drop("inner-nul", l.NoInnerNUL && bytes.IndexByte(r.Key, 0) >= 0 && r.Key[len(r.Key)-1] != 0)
+	if dropped {
 		return false
 	}
 	any := r.Type == record.String && (!l.EveryKey || p.own() && r.ExpireMS == 0)
@@ -426,7 +431,8 @@ func (p *prediction) elements(r *modelRecord) (out []record.Element) {
 			e.Value = p.hyperLogLog(r.Native, e.Value)
 		case record.ZSet:
 			kind = p.score(e.Score)
-			if whole := math.Trunc(e.Score); kind == "" && p.limits.WholeScores && p.name(&e) == "" {
+			whole := math.Trunc(e.Score)
+			if kind == "" && p.limits.WholeScores && p.name(&e) == "" {
 				if whole != e.Score {
 					p.losses["score-precision"]++
 				}

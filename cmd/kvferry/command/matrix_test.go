@@ -102,7 +102,8 @@ func fastDir(t testing.TB) string {
 // target.
 func crossed(t *testing.T, m *model, src, dst place, mode conflict, flags ...string) *model {
 	t.Helper()
-	if one := m.home; dst.format == "ssdb" && (len(m.dbs) > 1 || m.dbs[0] != "0") { // which has one database
+	one := m.home
+	if dst.format == "ssdb" && (len(m.dbs) > 1 || m.dbs[0] != "0") { // which has one database
 		if !slices.Contains(m.dbs, one) {
 			one = m.dbs[0]
 		}
@@ -340,7 +341,8 @@ func TestMatrixOnePass(t *testing.T) {
 				if total != rows {
 					t.Errorf("%s: the ledger has %d rows of %d", name, total, rows)
 				}
-				if got := treeBytes(t, dst.path); tree == "" {
+				got := treeBytes(t, dst.path)
+				if tree == "" {
 					tree = got
 				} else if got != tree {
 					t.Errorf("%s: another tree with %s workers", name, workers)

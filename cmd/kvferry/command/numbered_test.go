@@ -38,7 +38,8 @@ func TestNumbers(t *testing.T) {
 		}
 		p := s.dial(t)
 		for _, db := range []string{"0", "1", "10"} {
-			if p.do(t, "SELECT", db); p.do(t, "GET", "in").String() != `$"`+db+`"` {
+			p.do(t, "SELECT", db)
+			if p.do(t, "GET", "in").String() != `$"`+db+`"` {
 				t.Errorf("%s: database %s is another one", c.name, db)
 			}
 		}

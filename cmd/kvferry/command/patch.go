@@ -297,7 +297,8 @@ func (p *patched) begin(sum string) error {
 			return fmt.Errorf("%s: %w", p.journal, err)
 		}
 		line := p.done.Line
-		if p.done.Line = 0; p.done != now {
+		p.done.Line = 0
+		if p.done != now {
 			return fmt.Errorf("%s: belongs to another patch, or the server was restarted and may have lost applied changes; leave out --resume", p.journal)
 		}
 		now.Line = line

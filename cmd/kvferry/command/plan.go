@@ -126,7 +126,8 @@ func (a *App) check(cmd *cobra.Command, f *convertFlags, b *report.Runbook) (err
 	b.From, b.Checked = d.Found, new(verify.Outcome)
 	v := d.verification()
 	if !f.estimate && checkedAll(b.Report) {
-		if v.Read = b.Report.Rows; b.From.Format.Limits().Place != format.InDirectory {
+		v.Read = b.Report.Rows
+		if b.From.Format.Limits().Place != format.InDirectory {
 			return nil // there is nothing else
 		}
 	}

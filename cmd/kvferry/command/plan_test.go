@@ -39,7 +39,8 @@ func TestPlan(t *testing.T) {
 					t.Errorf("no %q in\n%s", s, r.stdout)
 				}
 			}
-			if parent := filepath.Dir(filepath.Dir(dst)); !strings.Contains(r.stdout, "mkdir -p "+filepath.Dir(dst)) {
+			parent := filepath.Dir(filepath.Dir(dst))
+			if !strings.Contains(r.stdout, "mkdir -p "+filepath.Dir(dst)) {
 				t.Errorf("no mkdir in\n%s", r.stdout)
 			} else if _, err := os.Stat(parent); err == nil {
 				t.Error("plan made the directory of the target")

@@ -228,7 +228,8 @@ func TestPrintedRests(t *testing.T) {
 				if parts := strings.Count(two.stderr, "module-mismatch"); two.code != cli.ExitOK && parts == 0 { // what is left of a value of a module
 					t.Errorf("exit %d: %s", two.code, two.stderr)
 				}
-				if a, b := strings.Count(one.stdout, "\n"), strings.Count(two.stdout, "\n"); one.stdout != two.stdout {
+				a, b := strings.Count(one.stdout, "\n"), strings.Count(two.stdout, "\n")
+				if one.stdout != two.stdout {
 					t.Errorf("%s: %d records of %d", line, b, a)
 				}
 			})

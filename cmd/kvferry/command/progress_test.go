@@ -163,7 +163,8 @@ func TestProgressCopying(t *testing.T) {
 	v := &cli.ProgressView{W: io.Discard, Mode: "bar", Done: make(chan struct{})}
 	set := func(f format.Format) *Dataset { return &Dataset{Opened: &Opened{Found: &catalog.Found{Format: f}}} }
 	dir, file, server := set(formatOf(t, "nemo")), set(redis.New()), set(live.New())
-	if preparing(v, readSteps, dir, dir); v.Meter != nil {
+	preparing(v, readSteps, dir, dir)
+	if v.Meter != nil {
 		t.Error("directories are copied")
 	}
 	preparing(v, readSteps, dir, server)
@@ -183,12 +184,14 @@ func TestProgressCopying(t *testing.T) {
 	s.Total = 4 << 20 // the size is known by now
 	v.Tell(s)
 	s.Done, s.Total = 2<<20, 3<<20
-	if v.Tell(s); v.Mode != "bar" {
+	v.Tell(s)
+	if v.Mode != "bar" {
 		t.Error("the bar ended")
 	}
 	v.End(nil)
 	v = &cli.ProgressView{W: io.Discard, Mode: "none", Done: make(chan struct{})}
-	if preparing(v, readSteps, file); file.prepares == nil || v.Meter.State().Phase != "scan" {
+	preparing(v, readSteps, file)
+	if file.prepares == nil || v.Meter.State().Phase != "scan" {
 		t.Error("scanning a file is no step")
 	}
 	v.End(nil)
@@ -362,7 +365,8 @@ func TestTitleOfReport(t *testing.T) {
 	} {
 		got := new(page.Text)
 		got.WriteString(c.text)
-		if report.WithTitle(got, c.columns, c.rows); got.String() != c.want {
+		report.WithTitle(got, c.columns, c.rows)
+		if got.String() != c.want {
 			t.Errorf("%s: got\n%s", c.name, got)
 		}
 	}

@@ -434,7 +434,8 @@ func missing(all, some []string) (n, places int) {
 			some, in = some[1:], false
 			continue
 		}
-		if n++; !in {
+		n++
+		if !in {
 			in, places = true, places+1
 		}
 	}

@@ -64,7 +64,8 @@ func addsUp(t *testing.T, r *convert.Report) {
 	for _, a := range r.Ledger {
 		sum := int64(0)
 		for c, n := range a.Classes {
-			if sum += n; n < 0 {
+			sum += n
+			if n < 0 {
 				t.Errorf("%s: %d rows are %s", a.Keyspace, n, c)
 			}
 		}

@@ -20,7 +20,8 @@ import (
 func at(part string, exit int, seconds int64) *anyReport {
 	r := &anyReport{Bytes: 100, Seconds: 1}
 	_, _ = fmt.Sscanf(part, "%d/%d", &r.Part, &r.Parts)
-	if r.Exit = exit; exit != 0 {
+	r.Exit = exit
+	if exit != 0 {
 		r.Error, r.At = fmt.Sprintf("error %d", exit), time.Unix(seconds, 0)
 	}
 	return r

@@ -183,7 +183,8 @@ func TestRunbook(t *testing.T) {
 	for path, want := range map[string]bool{filepath.Join(here, "db"): false, filepath.Join(here, "no", "db"): true, "s3://b/no/db": false, "redis://host:6379": false} {
 		b.Report.Target.Path = path
 		b.b.Reset()
-		if b.before(); strings.Contains(b.b.String(), "mkdir -p") != want {
+		b.before()
+		if strings.Contains(b.b.String(), "mkdir -p") != want {
 			t.Errorf("%s: %s", path, b.b.String())
 		}
 	}
@@ -203,7 +204,8 @@ func TestWithTitle(t *testing.T) {
 		before := text.String()
 		WithTitle(text, c.columns, c.rows)
 		want := before
-		if title := strings.SplitAfter(before, "\n")[:2]; c.again {
+		title := strings.SplitAfter(before, "\n")[:2]
+		if c.again {
 			want += strings.Join(title, "")
 		}
 		if got := text.String(); got != want {

@@ -152,7 +152,8 @@ func (e *SQL) value(dst, b []byte) []byte {
 	for e.spill.Long(b) {
 		dst, b = e.spill(hex.AppendEncode(dst, b[:bufpool.Piece])), b[bufpool.Piece:]
 	}
-	if dst = append(hex.AppendEncode(dst, b), '\''); text {
+	dst = append(hex.AppendEncode(dst, b), '\'')
+	if text {
 		dst = append(dst, " AS TEXT)"...)
 	}
 	return dst

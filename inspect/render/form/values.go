@@ -55,7 +55,8 @@ func (e *Values) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	case e.typ == record.Set:
 		dst = e.AppendText(dst, el.Name)
 	case e.typ == record.Hash || e.typ == record.Other:
-		if dst = e.AppendText(append(e.AppendText(dst, el.Name), ' ', ' '), el.Value); el.ExpireMS != 0 {
+		dst = e.AppendText(append(e.AppendText(dst, el.Name), ' ', ' '), el.Value)
+		if el.ExpireMS != 0 {
 			dst = fmt.Appendf(dst, "  expires %s", jsonl.TimeText(el.ExpireMS))
 		}
 	default:

@@ -122,7 +122,8 @@ func (e *Wide) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 			"or leave out --wide for a line per field", record.Quote(e.key), record.Number(e.Limit))
 	}
 	from := len(e.line)
-	if e.line = e.Cells.text(e.line, el.Value); len(el.Value) == 0 {
+	e.line = e.Cells.text(e.line, el.Value)
+	if len(el.Value) == 0 {
 		e.line = append(e.line, `""`...)
 	}
 	e.cells[i] = [2]int{from, len(e.line)}

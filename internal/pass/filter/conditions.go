@@ -120,7 +120,8 @@ func (c Conditions) Values(name string) []string {
 // Words returns the words of a command line that recreate a condition.
 func (c Conditions) Words(name string) (words []string) {
 	for _, v := range c.Values(name) {
-		if words = append(words, "--"+name); name != NoExpiry {
+		words = append(words, "--"+name)
+		if name != NoExpiry {
 			words = append(words, v)
 		}
 	}
@@ -152,7 +153,8 @@ func csvField(s string) string {
 func (c Conditions) Texts() map[string]string {
 	m := map[string]string{}
 	for name, values := range c {
-		if m[name] = strings.Join(values, ","); name == "db" || name == "match" || name == "exclude" {
+		m[name] = strings.Join(values, ",")
+		if name == "db" || name == "match" || name == "exclude" {
 			m[name] = fmt.Sprintf("%q", values)
 		}
 	}

@@ -89,7 +89,8 @@ func TestSpansHoldWhatPasses(t *testing.T) {
 				held = held || spans[i].Has(key)
 			}
 			if f.Key(key) {
-				if passed++; !held {
+				passed++
+				if !held {
 					t.Fatalf("%q passes %+v, and is in none of %v", key, f, spans)
 				}
 			}

@@ -170,11 +170,13 @@ func TestMarks(t *testing.T) {
 	}{{"a", 0}, {"c", 0}, {"d", 100}, {"n", 400}, {"n", 400}, {"z", 1000}} {
 		g.Batch(&record.Batch{Records: []record.Record{{Header: record.Header{Key: []byte(c.key)}, N: 1, Class: record.Copied}},
 			Elems: []record.Element{{Value: make([]byte, 5000)}}})
-		if g.Flush(); m.done.Load() != c.want {
+		g.Flush()
+		if m.done.Load() != c.want {
 			t.Errorf("at %s: %d bytes, want %d", c.key, m.done.Load(), c.want)
 		}
 	}
-	if g.Finish(); m.done.Load() != 1000 {
+	g.Finish()
+	if m.done.Load() != 1000 {
 		t.Errorf("at the end: %d bytes", m.done.Load())
 	}
 }

@@ -104,7 +104,8 @@ func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
 			h.Native = string(d.sized())
 		}
 		if head[1]&flagKeyless != 0 {
-			if b := d.take(1); d.err == nil {
+			b := d.take(1)
+			if d.err == nil {
 				h.Keyless = record.Keyless(b[0])
 			}
 		}
@@ -147,7 +148,8 @@ func setExtra(t record.Type, e *record.Element, extra uint64) {
 func decodeElement(e *record.Element, t record.Type, b []byte) ([]byte, error) {
 	d := decoder{b: b}
 	e.Name, e.Value = d.sized(), d.sized()
-	if extra := d.take(8); d.err == nil {
+	extra := d.take(8)
+	if d.err == nil {
 		setExtra(t, e, binary.LittleEndian.Uint64(extra))
 	}
 	return d.b, d.err

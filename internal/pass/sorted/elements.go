@@ -118,7 +118,8 @@ func (s *byName) sorted() (*record.Batch, error) {
 		s.keep(n, name, value, &s.elems[n])
 	}
 	cont := s.out.More
-	if r.First, r.N = 0, n; r.Skip || r.Class != record.Copied {
+	r.First, r.N = 0, n
+	if r.Skip || r.Class != record.Copied {
 		r.N, s.rows = 0, nil
 	}
 	s.out = record.Batch{Records: s.one[:], Elems: s.elems[:r.N], Cont: cont, More: s.rows != nil}

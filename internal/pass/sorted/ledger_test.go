@@ -15,7 +15,8 @@ type counting struct{ reader }
 var places = &record.Places{Elems: "rows", Index: "rows"}
 
 func (c *counting) End(r *record.Record) error {
-	if r.Rows = (record.Rows{Of: places, Elems: int64(len(c.records[c.at-1].elems)), Index: 1}); c.at%5 == 0 {
+	r.Rows = (record.Rows{Of: places, Elems: int64(len(c.records[c.at-1].elems)), Index: 1})
+	if c.at%5 == 0 {
 		r.Class = record.Malformed
 	}
 	r.Gone = min(r.Rows.Elems, 1)

@@ -104,7 +104,8 @@ func (s *records) Read(dst []record.Element) (int, error) {
 		}
 	}
 	n, rest, err := decodeElements(dst, s.header.Type, s.body)
-	if s.body = rest; err == nil && len(rest) == 0 && s.last {
+	s.body = rest
+	if err == nil && len(rest) == 0 && s.last {
 		err = io.EOF
 	}
 	return n, err

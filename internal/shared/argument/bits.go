@@ -43,7 +43,8 @@ func ParseBitOps(a [][]byte) (ops []BitOp, err error) {
 		if n == 4 {
 			op.Value, err = ParseInt(a[3])
 		}
-		if ops = append(ops, op); err != nil {
+		ops = append(ops, op)
+		if err != nil {
 			return ops, err
 		}
 		a = a[n:]

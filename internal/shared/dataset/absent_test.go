@@ -25,7 +25,8 @@ func TestAbsent(t *testing.T) {
 		t.Errorf("a row at %+v, %v", it.Place(), err)
 	}
 	var tally record.Tally
-	if it.Tally(&tally); tally != (record.Tally{}) {
+	it.Tally(&tally)
+	if tally != (record.Tally{}) {
 		t.Errorf("tally %+v", tally)
 	}
 	entries, err := ks.Entries(nil, nil)

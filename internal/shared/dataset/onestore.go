@@ -158,7 +158,8 @@ func (w *runWriter) at(keyspace string, lane uint64) (err error) {
 // end finishes the current run.
 func (w *runWriter) end() error {
 	run := w.run
-	if w.run = nil; run == nil {
+	w.run = nil
+	if run == nil {
 		return nil
 	}
 	return run.Close()

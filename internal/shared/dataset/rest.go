@@ -145,7 +145,8 @@ func (r *Rest) Report(e *format.Env, f record.Finding) {
 	if e.Report == nil {
 		return
 	}
-	if f.DB, f.Keyspace = r.DB, cmp.Or(r.Label, r.Keyspace.Name()); f.Place.File == "" {
+	f.DB, f.Keyspace = r.DB, cmp.Or(r.Label, r.Keyspace.Name())
+	if f.Place.File == "" {
 		f.Place.Level = -1
 	}
 	e.Report(f)

@@ -66,7 +66,8 @@ func (s *slotRows) Next() (key, value []byte, err error) {
 
 // inside reports whether a row is in the span; otherwise it sets to, a lower bound of the next such row; nil: no bound.
 func (s *slotRows) inside(raw []byte) bool {
-	if s.to = s.to[:0]; len(raw) < s.Head {
+	s.to = s.to[:0]
+	if len(raw) < s.Head {
 		s.to = nil
 		return s.span.Lo == nil
 	}

@@ -74,7 +74,8 @@ func (s *stringRows) free() {
 
 // Release implements record.Holder.
 func (s *stringRows) Release() error {
-	if s.wait.Release(); s.wait.Here == len(s.wait.Rows) {
+	s.wait.Release()
+	if s.wait.Here == len(s.wait.Rows) {
 		return nil
 	}
 	return s.values()
@@ -99,7 +100,8 @@ func (s *stringRows) values() (err error) {
 		if i == len(s.batch.Records) || !bytes.Equal(row.Key[s.keyAt:], s.batch.Records[i].Key) {
 			continue
 		}
-		if s.texts.Elems[i].Value = nil; row.Value != nil {
+		s.texts.Elems[i].Value = nil
+		if row.Value != nil {
 			if s.texts.Elems[i].Value, err = s.pass.StringValue(row); err != nil {
 				return err
 			}

@@ -176,7 +176,8 @@ func (g *Graves) metaRow() ([]byte, bool, error) {
 			}
 			return nil, false, nil
 		}
-		if limit = m.Seq; m.Deleted && deleted == 0 {
+		limit = m.Seq
+		if m.Deleted && deleted == 0 {
 			deleted = m.Seq
 		}
 	}

@@ -22,7 +22,8 @@ func dated(t *testing.T, lines ...string) *fake {
 		var e store.Entry
 		row, seq, _ := strings.Cut(l, "@")
 		key, value, put := strings.Cut(row, "=")
-		if e.Key, e.Value = []byte(key), []byte(value); !put {
+		e.Key, e.Value = []byte(key), []byte(value)
+		if !put {
 			e.Kind = store.Delete
 		}
 		if _, err := fmt.Sscan(seq, &e.Seq); err != nil {

@@ -21,7 +21,8 @@ import (
 var joiner = &store.Merger{Name: "joiner", Fold: func(dst, _, base []byte, operands [][]byte) ([]byte, bool, error) {
 	dst = append(dst, base...)
 	for _, o := range operands {
-		if dst = append(dst, o...); string(o) == "x" {
+		dst = append(dst, o...)
+		if string(o) == "x" {
 			return nil, false, nil
 		}
 	}
@@ -135,7 +136,8 @@ func checkHistory(t *testing.T, seed uint64, rnd *rand.Rand, all []write) {
 			if ok != exists || ok && string(value) != want {
 				t.Errorf("seed %d: %s before %d is %q, %v; want %q, %v", seed, key, limit, value, ok, want, exists)
 			}
-			if limit = m.Seq; rnd.IntN(3) == 0 {
+			limit = m.Seq
+			if rnd.IntN(3) == 0 {
 				limit -= min(limit, uint64(rnd.IntN(12)))
 			}
 		}

@@ -172,7 +172,8 @@ func (m *merged) alive(raw []byte) (bool, error) {
 func (m *merged) fill() (err error) {
 	if !m.have && !m.done {
 		m.key, m.value, err = m.Iterator.Next()
-		if m.have, m.done = err == nil, err == io.EOF; err != nil && err != io.EOF {
+		m.have, m.done = err == nil, err == io.EOF
+		if err != nil && err != io.EOF {
 			return err
 		}
 	}

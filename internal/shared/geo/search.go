@@ -119,7 +119,8 @@ func (s *Search) option(a [][]byte) (n int, err error) {
 func (s *Search) shape(g *given, a [][]byte) (n int, err error) {
 	switch {
 	case argument.Is(a[0], "FROMMEMBER") && len(a) > 1 && !g.place:
-		if g.member = true; !s.Missing {
+		g.member = true
+		if !s.Missing {
 			s.From, err = s.Member(a[1])
 		}
 		return 2, err
@@ -189,7 +190,8 @@ func (s *Search) Has(score float64) (dist float64, in, near bool) {
 		s.in = s.areas()
 	}
 	p := PointOf(score)
-	if dist = Distance(s.From, p); !s.in.has(score) {
+	dist = Distance(s.From, p)
+	if !s.in.has(score) {
 		return dist, false, false
 	}
 	if !s.Box {

@@ -67,7 +67,8 @@ func (d *Directory) discover() (err error) {
 		return err
 	}
 	defer func() {
-		if cerr := it.Close(); err == nil {
+		cerr := it.Close()
+		if err == nil {
 			err = cerr
 		}
 	}()

@@ -105,7 +105,8 @@ func (s *Set) Seek(key []byte) error {
 	if err := s.ready(c); err != nil {
 		return err
 	}
-	if s.cur = c; s.firsts != nil {
+	s.cur = c
+	if s.firsts != nil {
 		s.asked = append(s.asked, c)
 	}
 	for !c.done && (len(c.row.Key) < c.min || bytes.Compare(c.row.Key[:len(s.want)], s.want) < 0) {
@@ -201,7 +202,8 @@ func (c *cursor) release() {
 	if c.it == nil {
 		return
 	}
-	if c.wait.Release(); c.at >= c.wait.Here {
+	c.wait.Release()
+	if c.at >= c.wait.Here {
 		c.row.Value = nil
 	}
 }

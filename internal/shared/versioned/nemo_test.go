@@ -109,7 +109,8 @@ func TestSought(t *testing.T) {
 						t.Errorf("%s: %q: %v after %v", name, key, e.Score, from[i-1].Score)
 					}
 				}
-				if tried++; !sought || want != 0 {
+				tried++
+				if !sought || want != 0 {
 					t.Errorf("%s: %q from score %v: %d members are missing, sought: %t", name, key, all[at].Score, want, sought)
 				}
 			}

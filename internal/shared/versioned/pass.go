@@ -15,7 +15,8 @@ import (
 func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, e *format.Env, memory int64) *Pass {
 	p := &Pass{ctx: ctx, store: s, types: t & s.Types(), span: span, env: e, memory: memory,
 		tallies: make([]record.Tally, len(s.data)), limit: findings.Limit{Deep: e.Deep}}
-	if p.now = e.Now.UnixMilli(); s.Layout.Clock != nil {
+	p.now = e.Now.UnixMilli()
+	if s.Layout.Clock != nil {
 		p.now = s.Layout.Clock(e.Now)
 	}
 	p.h.DB = s.DB
@@ -50,7 +51,8 @@ func (p *Pass) Meta() *Meta { return &p.m }
 
 // begin starts a record.
 func (p *Pass) begin() {
-	if p.open, p.alive, p.bounds = 1, 0, 0; p.unplaced {
+	p.open, p.alive, p.bounds = 1, 0, 0
+	if p.unplaced {
 		p.open = 0
 	}
 	p.limit.Begin()

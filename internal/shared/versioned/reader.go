@@ -157,7 +157,8 @@ func (r *Reader) lighten() {
 	if r.special != nil || r.listed != nil { // it may read the value
 		return
 	}
-	if r.metas.Release(); r.h.Type == record.String && r.metas.Released() {
+	r.metas.Release()
+	if r.h.Type == record.String && r.metas.Released() {
 		r.m.Value = nil
 	}
 }
@@ -209,7 +210,8 @@ func (r *Reader) use(c *typeRows) {
 
 // bare deselects the row sets: the current record has no data rows.
 func (r *Reader) bare() {
-	if r.rows, r.byScore = nil, nil; r.h.Type == record.String {
+	r.rows, r.byScore = nil, nil
+	if r.h.Type == record.String {
 		r.special = nil
 	}
 }
@@ -304,7 +306,8 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 			return 0, err
 		}
 		if len(rows) == 0 {
-			if err := r.complete(); r.lone == nil {
+			err := r.complete()
+			if r.lone == nil {
 				return 0, err
 			}
 			return r.readLone(dst)
@@ -314,7 +317,8 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 			continue
 		}
 		if r.rows.Ended() {
-			if err := r.complete(); r.lone == nil {
+			err := r.complete()
+			if r.lone == nil {
 				return n, err
 			}
 		}

@@ -282,7 +282,8 @@ func (j *scoreJudge) scoreOf(member []byte) (score float64, ok bool, err error) 
 // complete checks the record after all its data rows were read, and returns io.EOF. Compaction may have removed some
 // rows of an expired record.
 func (r *Reader) complete() error {
-	if r.drained = true; r.h.Sought {
+	r.drained = true
+	if r.h.Sought {
 		r.checkEnd()
 		return io.EOF
 	}

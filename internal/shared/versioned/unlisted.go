@@ -40,7 +40,8 @@ func (r *Reader) ahead() error {
 		if err == nil {
 			err = r.metas.Fill()
 		}
-		if r.metasEnd = err == io.EOF; err != nil && err != io.EOF {
+		r.metasEnd = err == io.EOF
+		if err != nil && err != io.EOF {
 			return err
 		}
 	}

@@ -193,7 +193,8 @@ func (w *world) read(only bool, types record.TypeSet, span format.Span) *seen {
 	env := &format.Env{Ledger: &s.ledger, Report: f.Report, Deep: true, RecordsOnly: only, TempDir: w.Dir, Memory: 1 << 20}
 	r := formattest.RecordsOf(w.t, src, "0", types, span, env)
 	s.records, s.err = texts(r)
-	if err := r.Close(); s.err == nil {
+	err := r.Close()
+	if s.err == nil {
 		s.err = err
 	}
 	s.kinds = f.Kinds()

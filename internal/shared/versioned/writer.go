@@ -327,7 +327,8 @@ func (t *TypeWriter) writeMembers(elems []record.Element) error {
 			name = t.arena[at:]
 		}
 		at := len(t.arena)
-		if t.arena = append(t.arena, exact...); exact == nil {
+		t.arena = append(t.arena, exact...)
+		if exact == nil {
 			t.arena = t.AppendScore(t.arena, e.Score)
 		}
 		g.Rows = append(g.Rows, store.Row{Key: name, Value: t.arena[at:]})

@@ -42,7 +42,8 @@ func TestGrow(t *testing.T) {
 
 func TestResetAll(t *testing.T) {
 	a, b := []byte("small"), make([]byte, Large+1)
-	if ResetAll(&a, &b); len(a) != 0 || cap(a) == 0 || b != nil {
+	ResetAll(&a, &b)
+	if len(a) != 0 || cap(a) == 0 || b != nil {
 		t.Errorf("%d with room for %d, %d", len(a), cap(a), cap(b))
 	}
 }

@@ -60,7 +60,8 @@ func ReadAt(r io.ReaderAt, p []byte, off int64) (n int, refused, err error) {
 		if !errors.Is(err, syscall.EIO) {
 			return n, refused, err
 		}
-		if refused = err; i == tries {
+		refused = err
+		if i == tries {
 			return n, refused, err
 		}
 		time.Sleep(pause)

@@ -113,7 +113,8 @@ func (f *File) reserve(n int64) {
 	}
 	from := max(f.written, f.reserved)
 	step := max(reserveStep, f.written+n-from)
-	if f.reserved = from + step; !reserve(f.f, from, step) {
+	f.reserved = from + step
+	if !reserve(f.f, from, step) {
 		f.reserved = -1
 	}
 }
@@ -164,7 +165,8 @@ func (f *File) ReadFrom(r io.Reader) (int64, error) {
 		if err := check("read", from.Name()); err != nil {
 			return 0, err
 		}
-		if r = from.f; from.remote != nil {
+		r = from.f
+		if from.remote != nil {
 			r = from.remote
 		}
 	}

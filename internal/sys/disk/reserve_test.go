@@ -72,7 +72,8 @@ func TestReserveAhead(t *testing.T) {
 		{streamStep + reserveStep - 99, 100, streamStep + 2*reserveStep}, {streamStep + 2*reserveStep, 3 * reserveStep, streamStep + 5*reserveStep},
 	} {
 		f.written = c.written
-		if f.reserve(c.n); f.reserved != c.want && can || !can && f.reserved != -1 {
+		f.reserve(c.n)
+		if f.reserved != c.want && can || !can && f.reserved != -1 {
 			t.Errorf("%d bytes after %d: reserved up to %d, want %d", c.n, c.written, f.reserved, c.want)
 		}
 	}

@@ -160,7 +160,8 @@ func (s *Sorter) pass() error {
 		merged, rest = append(merged, r), rest[n:]
 	}
 	old := s.spilled
-	if s.spilled, s.runs = to, merged; old == nil { // all runs were loaded
+	s.spilled, s.runs = to, merged
+	if old == nil { // all runs were loaded
 		return nil
 	}
 	return old.f.Close()

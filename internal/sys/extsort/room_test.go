@@ -41,7 +41,8 @@ func TestRoom(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if slices.Sort(want); !slices.Equal(got, want) {
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
 			t.Errorf("with %d bytes: %d rows, want %d, or others", memory, len(got), len(want))
 		}
 		if _, err := s.Room(0, nil, 1); err != errSorted {

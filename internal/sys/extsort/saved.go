@@ -71,7 +71,8 @@ func (s *Sorter) Load(path string) (err error) {
 	if crc32.Checksum(foot[:16], castagnoli) != binary.LittleEndian.Uint32(foot[16:]) || frame > uint64(end) {
 		return &record.CorruptError{File: path, Off: end, Field: "number of rows", Err: errChecksum}
 	}
-	if s.total += int(rows); end > 0 {
+	s.total += int(rows)
+	if end > 0 {
 		s.runs = append(s.runs, run{end: end, items: int(rows), frame: int(frame), file: path})
 	}
 	return nil

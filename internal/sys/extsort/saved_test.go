@@ -141,7 +141,8 @@ func TestSavedSynced(t *testing.T) {
 		}
 		return nil
 	})()
-	if save(t, Options{Memory: 1}, random(1, 20, 10)); last != "sync" {
+	save(t, Options{Memory: 1}, random(1, 20, 10))
+	if last != "sync" {
 		t.Errorf("the last call is %s", last)
 	}
 }

@@ -275,7 +275,8 @@ func (c *cache) fetch(h *handle, run []*piece, of why) {
 func (c *cache) finish(p *piece, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p.err = err; err != nil {
+	p.err = err
+	if err != nil {
 		delete(c.pieces, p.place)
 	}
 	close(p.done)

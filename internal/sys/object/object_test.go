@@ -367,7 +367,8 @@ func TestTraffic(t *testing.T) {
 	s := s3test.NewFake(t)
 	var n Traffic
 	o := quick
-	if o.Traffic = &n; n.Counts() != nil || (*Traffic)(nil).Counts() != nil {
+	o.Traffic = &n
+	if n.Counts() != nil || (*Traffic)(nil).Counts() != nil {
 		t.Error("counts without a request")
 	}
 	s.Put("object", data(10*pieceSize))
@@ -578,7 +579,8 @@ func TestKept(t *testing.T) {
 			if n := s.Sent(); n < c.least || n > c.most {
 				t.Errorf("%d bytes sent of an object of %d", n, size)
 			}
-			if unmount(); k.open() != nil {
+			unmount()
+			if k.open() != nil {
 				t.Error("the temporary file is still open")
 			}
 		})

@@ -419,7 +419,8 @@ func (s *sending) do(j job) error {
 			return s.t.s3.put(s.ctx, f.key, r, f.Size, sum, s.u.Run, false)
 		})
 	}
-	if f.begin.Do(func() { f.err = s.begin(f) }); f.err != nil {
+	f.begin.Do(func() { f.err = s.begin(f) })
+	if f.err != nil {
 		return f.err
 	}
 	off := int64(j.n) * f.part

@@ -163,7 +163,8 @@ func (s *Source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	if s.Reversed {
 		slices.Reverse(r.left)
 	}
-	if r.places.Meta = s.Space; s.Space == "" {
+	r.places.Meta = s.Space
+	if s.Space == "" {
 		r.places.Meta = db + "/rows"
 		r.places.Elems = r.places.Meta
 	}

@@ -81,7 +81,8 @@ func checkLookups(t testing.TB, src format.Source, h *record.Header, whole []rec
 			elems := elements(t, r)
 			if got.Sought {
 				sought = true
-				if want = whole[len(whole)-min(len(elems), len(whole)):]; at < len(whole) || h.Type == record.List {
+				want = whole[len(whole)-min(len(elems), len(whole)):]
+				if at < len(whole) || h.Type == record.List {
 					want = whole[at:]
 				}
 			}

@@ -179,7 +179,8 @@ func RoundTrips(t *testing.T, f format.Format, o fixtures.Options, classes ...re
 				}
 				dst := NewMemory(t, f).Create(t, format.CreateOptions{TempDir: t.TempDir(), Version: int32(seed)})
 				src := Fill(t, dst, memory, read)
-				if CheckClean(t, src, memory, read, classes...); seed == 1 && memory == 0 {
+				CheckClean(t, src, memory, read, classes...)
+				if seed == 1 && memory == 0 {
 					CheckLookups(t, src, "0")
 				}
 			})

@@ -314,7 +314,8 @@ func (it *iterator) NextBatch(rows []store.Row) (int, error) {
 			return n, err
 		}
 		rows[n] = store.Row{Key: key, Value: value}
-		if n++; len(key) > 0 && key[len(key)-1]%8 == 7 {
+		n++
+		if len(key) > 0 && key[len(key)-1]%8 == 7 {
 			break
 		}
 	}

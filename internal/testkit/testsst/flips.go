@@ -37,13 +37,15 @@ func FlipBits(t testing.TB, path string, rarely int, check func() error) {
 				continue
 			}
 			data[at] ^= 1 << bit
-			if write(); check() == nil {
+			write()
+			if check() == nil {
 				t.Errorf("%s: bit %d of byte %d of %d passes", path, bit, at, len(data))
 			}
 			data[at] ^= 1 << bit
 		}
 	}
-	if write(); check() != nil {
+	write()
+	if check() != nil {
 		t.Errorf("%s: %v", path, check())
 	}
 }

@@ -36,7 +36,8 @@ func (e *Encoder) appendMember(dst []byte, el *record.Element) []byte {
 
 // appendExpiry appends the member for an expiry; null means never.
 func appendExpiry(dst []byte, ms int64) []byte {
-	if dst = append(dst, `,"expire_at":`...); ms == 0 {
+	dst = append(dst, `,"expire_at":`...)
+	if ms == 0 {
 		return append(dst, "null"...)
 	}
 	return append(AppendTime(append(dst, '"'), ms), '"')

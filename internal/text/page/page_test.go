@@ -77,7 +77,8 @@ func TestColumns(t *testing.T) {
 		{wide, 3, " keyspace entries\n   hashes -12,345\n\n keyspace    live\n   hashes 1.0 KiB\n\n keyspace stale\n   hashes\n"},
 	} {
 		s := &screen{columns: c.columns}
-		if c.table.Print(s); s.String() != c.want {
+		c.table.Print(s)
+		if s.String() != c.want {
 			t.Errorf("%d columns: got\n%swant\n%s", c.columns, s.String(), c.want)
 		}
 		for line := range strings.Lines(s.String()) {

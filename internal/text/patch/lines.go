@@ -93,7 +93,8 @@ func (l *lines) add(b []byte) error {
 		default:
 			n = l.inside(b)
 		}
-		if b = b[n:]; err == nil && l.start >= 0 && l.whole() {
+		b = b[n:]
+		if err == nil && l.start >= 0 && l.whole() {
 			err = l.piece()
 		}
 	}

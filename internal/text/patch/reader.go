@@ -192,7 +192,8 @@ func (r *Reader) Read(dst []record.Element) (n int, err error) {
 		if dst[n], err = r.line.give(r.header.Type); err != nil {
 			return n, r.wrong("%v", err)
 		}
-		if n++; len(r.in.ends) > 0 {
+		n++
+		if len(r.in.ends) > 0 {
 			break
 		}
 	}

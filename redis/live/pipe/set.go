@@ -129,7 +129,8 @@ func (p *Set) Close(err error) error {
 		p.cancel(err)
 	}
 	for _, to := range p.all() {
-		if e := to.close(); err == nil {
+		e := to.close()
+		if err == nil {
 			err = e
 		}
 	}

@@ -116,11 +116,13 @@ func (c *Client) pipeline(ctx context.Context, list []*Command) error {
 		}
 		for _, k := range list {
 			if k.asks {
-				if _, err := conn.Receive(); conn.Err() != nil {
+				_, err := conn.Receive()
+				if conn.Err() != nil {
 					return err
 				}
 			}
-			if k.Reply, k.Err = conn.Receive(); conn.Err() != nil {
+			k.Reply, k.Err = conn.Receive()
+			if conn.Err() != nil {
 				return k.Err
 			}
 		}

@@ -204,7 +204,8 @@ func (e *Encoder) plainElement(name, value []byte, score float64, expire int64) 
 		}
 		e.body = rdb.AppendLen(e.body, t)
 	}
-	if e.body = rdb.AppendString(e.body, name); e.typ == record.Set {
+	e.body = rdb.AppendString(e.body, name)
+	if e.typ == record.Set {
 		return nil
 	}
 	e.body = rdb.AppendString(e.body, value)
@@ -318,7 +319,8 @@ func (e *Encoder) endZSet() (Value, bool, error) {
 }
 
 func (e *Encoder) zsetElement(name []byte, score float64) {
-	if e.body = rdb.AppendString(e.body, name); e.form == rdb.TypeZSet {
+	e.body = rdb.AppendString(e.body, name)
+	if e.form == rdb.TypeZSet {
 		e.body = rdb.AppendTextScore(e.body, score)
 		return
 	}

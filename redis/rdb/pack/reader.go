@@ -103,7 +103,8 @@ func (p *Reader) Open(kind Kind, b []byte) error {
 	if len(b) < zipmapHead+1 {
 		return record.Short(0, "zipmap", zipmapHead+1, len(b))
 	}
-	if p.pos = zipmapHead; b[0] < zipmapMany {
+	p.pos = zipmapHead
+	if b[0] < zipmapMany {
 		p.count = 2 * int(b[0])
 	}
 	return p.closed()
@@ -438,7 +439,8 @@ func (p *Reader) zipmapEntry(e *Item) error {
 			return errEntry
 		}
 		n = int(binary.LittleEndian.Uint32(p.b[at:]))
-		if at += 4; n < zipmapMany {
+		at += 4
+		if n < zipmapMany {
 			return errBytes // servers reject it
 		}
 	}

@@ -66,7 +66,8 @@ func TestFieldsRefuse(t *testing.T) {
 		{"negative", []byte{1, 2, 3}, func(f *Fields) { f.Bytes("x", -1) }, record.ErrShort},
 	} {
 		f := &Fields{Buf: tt.buf}
-		if tt.read(f); !errors.Is(f.Err, tt.want) {
+		tt.read(f)
+		if !errors.Is(f.Err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, f.Err, tt.want)
 		}
 	}
@@ -75,7 +76,8 @@ func TestFieldsRefuse(t *testing.T) {
 		t.Errorf("33 bits are %d", v)
 	}
 	f = &Fields{Buf: []byte{7}}
-	if f.Fail("x", ErrVarint); f.More() {
+	f.Fail("x", ErrVarint)
+	if f.More() {
 		t.Error("there is more after an error")
 	}
 	f = &Fields{Buf: []byte{7, 8}}

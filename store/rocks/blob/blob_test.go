@@ -357,7 +357,8 @@ func TestSweep(t *testing.T) {
 	for i := range whole {
 		for _, x := range []byte{1, 0x80, 0xff} {
 			b := bytes.Clone(whole)
-			if b[i] ^= x; i == 13 {
+			b[i] ^= x
+			if i == 13 {
 				continue // another codec alone is not damage
 			}
 			check(fmt.Sprintf("byte %d ^ %#x", i, x), b)
@@ -426,7 +427,8 @@ func TestLastPlace(t *testing.T) {
 func TestTrim(t *testing.T) {
 	for n, kept := range map[int]bool{maxWindow * window: true, maxWindow*window + 1: false} {
 		r := Reader{big: make([]byte, n)}
-		if r.Trim(); (r.big != nil) != kept {
+		r.Trim()
+		if (r.big != nil) != kept {
 			t.Errorf("room for %d bytes is kept: %t", n, !kept)
 		}
 	}

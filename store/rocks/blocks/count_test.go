@@ -20,12 +20,14 @@ func TestCounts(t *testing.T) {
 		base.KindBlobIndex: {}, base.KindWideColumns: {}, base.KindRangeDelete: {},
 	} {
 		var c Counts
-		if c.Kind(kind); c != want {
+		c.Kind(kind)
+		if c != want {
 			t.Errorf("kind %#x: %+v, want %+v", kind, c, want)
 		}
 	}
 	c, other := Counts{1, 2, 3, 4, 5}, Counts{10, 20, 30, 40, 50}
-	if c.Add(&other); c != (Counts{11, 22, 33, 44, 55}) || other != (Counts{10, 20, 30, 40, 50}) {
+	c.Add(&other)
+	if c != (Counts{11, 22, 33, 44, 55}) || other != (Counts{10, 20, 30, 40, 50}) {
 		t.Errorf("%+v after adding %+v", c, other)
 	}
 	err := &CountError{What: Tombstones, Said: 3, Found: 2}
@@ -98,11 +100,13 @@ func TestCounter(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Counter{Counts: Counts{Entries: 9}, Restart: 7, next: 3}
-	if c.Start(&bl); c != (Counter{}) {
+	c.Start(&bl)
+	if c != (Counter{}) {
 		t.Errorf("started as %+v", c)
 	}
 	for i := range 2 { // the second is at an entry that shares a byte, which it does not pass
-		if c.AtRestart(&bl); c.Restart != at {
+		c.AtRestart(&bl)
+		if c.Restart != at {
 			t.Errorf("after restart %d: the next is at %d, want %d", i, c.Restart, at)
 		}
 	}
@@ -111,7 +115,8 @@ func TestCounter(t *testing.T) {
 	}
 	one, _ := Parse(block(slices.Clone(a), 0))
 	c.Start(&one)
-	if c.AtRestart(&one); c.Restart != -1 || c.End(&one) != nil {
+	c.AtRestart(&one)
+	if c.Restart != -1 || c.End(&one) != nil {
 		t.Errorf("after the last restart: %+v, %v", c, c.End(&one))
 	}
 }

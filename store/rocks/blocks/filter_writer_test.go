@@ -33,7 +33,8 @@ func TestFilterHash(t *testing.T) {
 		f.Add(key, base.CommonPrefix(last, key, 0))
 		var alone FilterWriter
 		got := f.hashes[len(f.hashes)-1]
-		if alone.Add(key, 0); got != alone.hashes[0] || f.Count() != i+1 {
+		alone.Add(key, 0)
+		if got != alone.hashes[0] || f.Count() != i+1 {
 			t.Fatalf("key %d of %d, %x after %x: %#x, want %#x", i, f.Count(), key, last, got, alone.hashes[0])
 		}
 		last = key

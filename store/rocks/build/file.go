@@ -16,7 +16,8 @@ func writeFile(path string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if cerr := f.Close(); err == nil {
+	cerr := f.Close()
+	if err == nil {
 		err = cerr
 	}
 	return err

@@ -71,7 +71,8 @@ func (r *run) AppendGroup(g *store.Group) error {
 // added ends the table if it is large enough. The size only changes with a block.
 func (r *run) added() error {
 	if n := r.table.Blocks(); n != r.blocks {
-		if r.blocks = n; r.table.Size() >= r.tableSize() {
+		r.blocks = n
+		if r.table.Size() >= r.tableSize() {
 			return r.fail(r.cut())
 		}
 	}

@@ -59,7 +59,8 @@ func (t *tableWriter) close() (sst.Written, *disk.Syncing, error) {
 	if err == nil && t.sync != nil {
 		return w, t.sync.Start(t.f), nil
 	}
-	if cerr := t.f.Close(); err == nil {
+	cerr := t.f.Close()
+	if err == nil {
 		err = cerr
 	}
 	return w, nil, err

@@ -205,7 +205,8 @@ func TestAgain(t *testing.T) {
 	})()
 	told := 0
 	for _, again := range []func(*File, int64, error){nil, func(g *File, off int64, refused error) {
-		if told++; g != f || off != 7 || !errors.Is(refused, syscall.EIO) {
+		told++
+		if g != f || off != 7 || !errors.Is(refused, syscall.EIO) {
 			t.Errorf("told of %s at %d: %v", g.Name, off, refused)
 		}
 	}} {

@@ -235,7 +235,8 @@ func TestZeroAt(t *testing.T) {
 		t.Errorf("%s, zeros from %d", got, l.ZeroAt)
 	}
 	l = NewReader(bytes.NewReader(log), 7)
-	if readLog(l); l.ZeroAt != -1 {
+	readLog(l)
+	if l.ZeroAt != -1 {
 		t.Errorf("zeros from %d", l.ZeroAt)
 	}
 }

@@ -109,7 +109,8 @@ func (c *Cursor) Close() {
 	if c.walk != nil {
 		c.walk.Close()
 	}
-	if c.Done, c.data, c.walk = true, nil, nil; c.suffix == 0 {
+	c.Done, c.data, c.walk = true, nil, nil
+	if c.suffix == 0 {
 		c.forget()
 	}
 }
@@ -122,7 +123,8 @@ func (c *Cursor) stop(err error) bool {
 	if c.Err == nil {
 		c.Err = err
 	}
-	if c.Done = true; !c.holds {
+	c.Done = true
+	if !c.holds {
 		c.Close()
 	}
 	return false
@@ -328,7 +330,8 @@ func (c *Cursor) openTable() bool {
 func (c *Cursor) loadBlock() bool {
 	c.handle = c.walk.Handle()
 	c.checkHi = c.hi != nil && c.ks.cmp.Compare(c.walk.Separator(), c.hi) >= 0
-	if c.released = (released{}); c.large() {
+	c.released = released{}
+	if c.large() {
 		c.forget() // otherwise it stays in memory while the next one is read
 	}
 	var err error

@@ -105,7 +105,8 @@ func TestHugeBatch(t *testing.T) {
 	wantValues(t, db.Keyspaces()[1], "other o 5242880")
 	n := 0
 	err := db.Keyspaces()[0].Unordered(func(e *store.Entry) error {
-		if n++; len(e.Value) > 1 && (len(e.Value) != each || e.Value[0] != e.Value[each-1]) {
+		n++
+		if len(e.Value) > 1 && (len(e.Value) != each || e.Value[0] != e.Value[each-1]) {
 			t.Errorf("%s has %d bytes", e.Key, len(e.Value))
 		}
 		return nil

@@ -269,7 +269,8 @@ func checkWatched(t *testing.T, ks store.Keyspace, m *model) {
 	defer it.Close()
 	told, last := int64(0), []byte(nil)
 	it.(store.Watched).Watch(func(key []byte) {
-		if told++; last != nil && m.cmp(key, last) < 0 {
+		told++
+		if last != nil && m.cmp(key, last) < 0 {
 			t.Errorf("%q is told of after row %q", key, last)
 		}
 	})
@@ -327,8 +328,8 @@ func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []
 	defer it.Close()
 	batch := make([]store.Row, 1+r.Intn(100))
 	for err == nil {
-		if k := []byte(nil); key != nil && r.Intn(3) == 0 {
-			if k = key(); k != nil && (it.SeekGE(k) != nil || one.SeekGE(k) != nil) {
+		if key != nil && r.Intn(3) == 0 {
+			if k := key(); k != nil && (it.SeekGE(k) != nil || one.SeekGE(k) != nil) {
 				t.Fatalf("seek to %q", k)
 			}
 		}
@@ -348,7 +349,8 @@ func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []
 		}
 		here := got
 		if w, ok := it.(store.Releaser); ok && batched && r.Intn(2) == 0 {
-			if here = w.Release(batch[:got]); r.Intn(2) == 0 {
+			here = w.Release(batch[:got])
+			if r.Intn(2) == 0 {
 				checkReload(t, w, batch[:got], here)
 				here = got
 			}
@@ -371,7 +373,8 @@ func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []
 		t.Fatalf("batches end with %v, rows with %v", err, end)
 	}
 	var want record.Tally
-	if one.Tally(&want); n != want {
+	one.Tally(&want)
+	if n != want {
 		t.Fatalf("tally of batches %+v, of rows %+v", n, want)
 	}
 	return n

@@ -142,7 +142,8 @@ func (r *rows) badKind(c *Cursor) error {
 // end records the end of the walk and closes the cursors.
 func (r *rows) end(err error) error {
 	if r.err == nil {
-		if r.err = err; err == nil {
+		r.err = err
+		if err == nil {
 			r.err = io.EOF
 		}
 		r.m.close()

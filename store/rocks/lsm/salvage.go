@@ -245,7 +245,8 @@ func (ks *Keyspace) rowOfKind(t *Table, key []byte, p record.Place, err error) b
 	if !errors.Is(err, base.ErrUnsupported) {
 		return false
 	}
-	if user, _ := base.SplitKey(key); t.skips.First(rowSkip | xxhash.Sum64(key)) {
+	user, _ := base.SplitKey(key)
+	if t.skips.First(rowSkip | xxhash.Sum64(key)) {
 		ks.Unread(p, 0, err, fmt.Sprintf("%s; the row is missing: key %s", Reason(err), record.Quote(user)))
 	}
 	return true

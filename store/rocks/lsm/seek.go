@@ -21,7 +21,8 @@ func (c *Cursor) Seek(key []byte) bool {
 	if c.T == nil || cmp(key, c.T.Last) > 0 {
 		from := c.ti + 1
 		n, _ := slices.BinarySearchFunc(c.tables[from:], key, func(t *Table, k []byte) int { return cmp(t.Last, k) })
-		if c.ti = from + n; !c.openTable() {
+		c.ti = from + n
+		if !c.openTable() {
 			return false
 		}
 	}

@@ -45,7 +45,8 @@ func (e *Edit) blobFile(f *base.Fields, addition bool) Blob {
 		if tag == blobEnd {
 			break
 		}
-		if f.Prefixed("field of a blob file"); tag&FileNotIgnorable != 0 {
+		f.Prefixed("field of a blob file")
+		if tag&FileNotIgnorable != 0 {
 			b.Err = base.Unsupported("the blob file has custom field %d", tag)
 		} else {
 			e.pass(record.Note, "field %d of a blob file is not known; engines that do not know it pass over it, too", tag)

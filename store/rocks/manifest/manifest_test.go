@@ -410,7 +410,8 @@ func TestManifestMustBeComplete(t *testing.T) {
 			}
 		}
 		err := readError(d.Finish())
-		if wantCorrupt(t, err, "MANIFEST-000005"); !strings.Contains(fmt.Sprint(err), missing) {
+		wantCorrupt(t, err, "MANIFEST-000005")
+		if !strings.Contains(fmt.Sprint(err), missing) {
 			t.Errorf("error %v, want %s", err, missing)
 		}
 	}

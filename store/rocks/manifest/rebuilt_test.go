@@ -169,7 +169,8 @@ func TestFamilyOf(t *testing.T) {
 	for comparator, want := range map[string]string{"": store.Bytewise.Name, "order": "order"} {
 		v := Rebuilt(nil, "dir", "CURRENT", false)
 		f := v.FamilyOf(0, "", comparator)
-		if v.Complete(); f.Name != "default" || f.Comparator != want || f.Unnamed != (comparator == "") {
+		v.Complete()
+		if f.Name != "default" || f.Comparator != want || f.Unnamed != (comparator == "") {
 			t.Errorf("comparator %q: completed as %+v", comparator, f)
 		}
 	}
@@ -186,7 +187,8 @@ func TestAddFiles(t *testing.T) {
 		t.Errorf("tables %+v, next file %d", f.Tables, v.NextFile)
 	}
 	for i, n := range []uint64{20, 40, 10} {
-		if v.AddBlob(f, n); v.NextFile != []uint64{31, 41, 41}[i] {
+		v.AddBlob(f, n)
+		if v.NextFile != []uint64{31, 41, 41}[i] {
 			t.Errorf("next file after blob file %d: %d", n, v.NextFile)
 		}
 	}

@@ -162,7 +162,8 @@ func TestBombs(t *testing.T) {
 		if n := totalAlloc() - before; n > 8*most {
 			t.Errorf("%s: %d MiB", CodecName(codec), n>>20)
 		}
-		if small.Max++; codec != codecZlib {
+		small.Max++
+		if codec != codecZlib {
 			if out, err := small.unpack(nil, codec, b, int(version), nil); err != nil || len(out) != most+1 {
 				t.Errorf("%s: %d bytes, %v", CodecName(codec), len(out), err)
 			}

@@ -109,7 +109,8 @@ func TestSeparators(t *testing.T) {
 		if string(w.sep) != c.want {
 			t.Errorf("between %q and %q: %q, want %q", c.last, c.next, w.sep, c.want)
 		}
-		if w.appendSeparator(nil); string(w.sep) != c.last {
+		w.appendSeparator(nil)
+		if string(w.sep) != c.last {
 			t.Errorf("behind %q: %q", c.last, w.sep)
 		}
 	}

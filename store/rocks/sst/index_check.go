@@ -107,7 +107,8 @@ func (x *tableIndex) judge(faults []indexFault, b *indexBlock, place func(error)
 		if x.pass == nil {
 			return err
 		}
-		if b.faulty = true; !f.late && !x.pass(f.h, f.sep, err) {
+		b.faulty = true
+		if !f.late && !x.pass(f.h, f.sep, err) {
 			return err
 		}
 	}

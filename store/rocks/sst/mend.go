@@ -51,7 +51,8 @@ func (r *Reader) mend() *mended {
 		m := mender{r: r}
 		m.end, m.known = r.dataEnd()
 		m.hints()
-		if m.walk(); len(m.found) > 0 {
+		m.walk()
+		if len(m.found) > 0 {
 			r.mended = m.index(err)
 		}
 	})
@@ -309,7 +310,8 @@ func (m *mender) index(cause error) *mended {
 	out.at = m.r.info.Index
 	field := "index"
 	var c *record.CorruptError
-	if e.Err = cause; errors.As(cause, &c) {
+	e.Err = cause
+	if errors.As(cause, &c) {
 		out.at.Off, field, e.Err = uint64(c.Off), c.Field, c.Err
 	}
 	out.err = m.r.Fail(int64(out.at.Off), field, e)

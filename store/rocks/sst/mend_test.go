@@ -227,7 +227,8 @@ func TestMendBesideDamage(t *testing.T) {
 						what := fmt.Sprintf("checksum %d, index %d, blocks %d, garbage %t, no index %t", sum, kind, lost, garbage, all)
 						b := slices.Clone(m.b)
 						for _, i := range lost {
-							if h := m.data[i]; garbage {
+							h := m.data[i]
+							if garbage {
 								copy(b[h.Off:handleEnd(h)], noise(int(h.Size)))
 							} else {
 								b[h.Off+3] ^= 1

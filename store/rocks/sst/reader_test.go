@@ -399,7 +399,8 @@ func TestLevelDBNeedsNoMetaindex(t *testing.T) {
 	}
 	found := 0
 	r.CheckBlocks(nil, func(off uint64, err error) {
-		if found++; off != ft.Metaindex.Off {
+		found++
+		if off != ft.Metaindex.Off {
 			t.Errorf("at %d: %v", off, err)
 		}
 	})

@@ -88,7 +88,8 @@ func (w *Walk) Load() (blocks.Block, error) {
 		w.plain = nil // free the buffer of a single large row
 	}
 	b, plain, err := w.idx.r.loadBlock(&w.win, h, w.plain)
-	if w.plain = plain; err != nil {
+	w.plain = plain
+	if err != nil {
 		return blocks.Block{}, err
 	}
 	if w.block, err = blocks.Parse(b); err == nil && w.found && hot.Wants(len(b)) {

@@ -15,7 +15,8 @@ func (w *Writer) AddGroup(g *store.Group) (int, error) {
 		if err := w.addOf(g, n); err != nil {
 			return n, err
 		}
-		if n++; w.blocks != blocks {
+		n++
+		if w.blocks != blocks {
 			return n, nil
 		}
 	}

@@ -30,7 +30,8 @@ func grouped(rnd *rand.Rand, rows []row) (out []store.Group) {
 		}
 		first := part[0]
 		g := store.Group{Prefix: first.key[:prefix], Tail: first.key[len(first.key)-tail:], Suffix: first.value[len(first.value)-suffix:]}
-		if shortest := slices.MinFunc(part, func(a, b row) int { return len(a.value) - len(b.value) }); rnd.Intn(2) == 0 {
+		shortest := slices.MinFunc(part, func(a, b row) int { return len(a.value) - len(b.value) })
+		if rnd.Intn(2) == 0 {
 			suffix = rnd.Intn(min(len(shortest.value), 9) + 1)
 			g.Suffix, g.EndLen = nil, suffix
 			for _, r := range part {

@@ -46,7 +46,8 @@ func (w *Writer) large(key, value, suffix []byte) error {
 	if err == nil {
 		_, err = w.out.Write(trailer)
 	}
-	if w.err = err; err != nil {
+	w.err = err
+	if err != nil {
 		return err
 	}
 	w.ident.Write(trailer[1:])
