@@ -65,7 +65,8 @@ func (d *Dataset) Inspect(ctx context.Context, o *InspectOptions) (*stats.Result
 	if err != nil {
 		return nil, err
 	}
-	res, err := stats.Collect(ctx, &stats.Options{Scan: *scan, Location: d.found.Given, Stores: d.stores, Top: max(0, cmp.Or(o.Top, 20)), Delimiter: cmp.Or(o.Delimiter, keyshape.Auto),
+	res, err := stats.Collect(ctx, &stats.Options{Scan: *scan, Location: d.found.Given, Stores: d.stores,
+		Top: max(0, cmp.Or(o.Top, 20)), Delimiter: cmp.Or(o.Delimiter, keyshape.Auto),
 		Depth: o.Depth, Redis: o.Redis || d.source.Format().Limits().Place != format.InDirectory})
 	return res, d.files.Err(err)
 }

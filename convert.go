@@ -174,8 +174,10 @@ func (o *ConvertOptions) options(d *Dataset, target string) (*convert.Options, e
 	}
 	return &convert.Options{Source: d.found.Input(d.openOptions()), Target: out, Selection: sel, AllowLoss: o.AllowLoss,
 		Now: d.o.Now, NowGiven: !o.Now.IsZero(), Workers: d.o.Workers, Memory: d.o.Memory, TempDir: d.o.TempDir,
-		NoProve: o.NoProve, Resume: o.Resume, Discard: o.Discard, ForceSpace: o.ForceSpace, Tool: "library", Progress: o.progress(),
-		Rename: o.OnConflict.Rename, Prefer: o.OnConflict.Keep, Instances: o.Instances, Namespace: o.Namespace, Estimate: o.Estimate}, nil
+		NoProve: o.NoProve, Resume: o.Resume, Discard: o.Discard, ForceSpace: o.ForceSpace, Tool: "library",
+		Progress: o.progress(),
+		Rename:   o.OnConflict.Rename, Prefer: o.OnConflict.Keep, Instances: o.Instances, Namespace: o.Namespace,
+		Estimate: o.Estimate}, nil
 }
 
 // format returns the format of the target with the version asked for. It refuses options that do not apply to it.

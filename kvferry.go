@@ -143,8 +143,8 @@ func (d *Dataset) open(ctx context.Context, how inspect.Opening) (format.Source,
 
 func (d *Dataset) openOptions() format.OpenOptions {
 	return format.OpenOptions{Store: d.found.Driver.Open, Kind: d.found.Driver.Name, WALDir: d.o.WALDir,
-		Options: store.Options{AllowLive: d.o.AllowLive, Resort: d.o.Resort, Memory: d.o.Memory / 8 / d.found.Crowd(), TempDir: d.o.TempDir,
-			Sources: d.files, Now: d.o.Now}}
+		Options: store.Options{AllowLive: d.o.AllowLive, Resort: d.o.Resort, Memory: d.o.Memory / 8 / d.found.Crowd(),
+			TempDir: d.o.TempDir, Sources: d.files, Now: d.o.Now}}
 }
 
 // Close releases the dataset's files.

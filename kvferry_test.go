@@ -207,12 +207,13 @@ func TestConvertOptions(t *testing.T) {
 	ctx := context.Background()
 	src, dst := fixtures.Unpack(t, "nemo-basic"), filepath.Join(t.TempDir(), "new")
 	told := 0
-	o := &ConvertOptions{Filter: &Filter{Types: []record.Type{record.Set}, MinElements: 2}, DryRun: true, Progress: func(p Progress) {
-		told++
-		if p.Steps == 0 || p.Percent < 0 && p.Percent != -1 || p.Percent > 100 {
-			t.Errorf("%+v", p)
-		}
-	}}
+	o := &ConvertOptions{Filter: &Filter{Types: []record.Type{record.Set}, MinElements: 2}, DryRun: true,
+		Progress: func(p Progress) {
+			told++
+			if p.Steps == 0 || p.Percent < 0 && p.Percent != -1 || p.Percent > 100 {
+				t.Errorf("%+v", p)
+			}
+		}}
 	plan, err := Convert(ctx, src, "blackwidow:"+dst, o)
 	if err != nil || plan.Proved || plan.ReportFile != "" {
 		t.Fatalf("%+v, %v", plan, err)

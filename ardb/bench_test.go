@@ -23,7 +23,8 @@ func benchRecords(t record.Type) []rec {
 		r := rec{h: record.Header{Type: t, Key: []byte(fmt.Sprintf("%s:%08d", t, i))}}
 		for j := range 100 {
 			name := []byte(fmt.Sprintf("member-%06d", j*7919%100003))
-			r.elems = append(r.elems, record.Element{Name: name, Value: []byte(fmt.Sprintf("value of %d and %d", i, j)), Score: float64(j)})
+			r.elems = append(r.elems, record.Element{Name: name, Value: []byte(fmt.Sprintf("value of %d and %d", i, j)),
+				Score: float64(j)})
 		}
 		out = append(out, r)
 	}

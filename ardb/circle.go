@@ -17,7 +17,8 @@ func (p *pass) watch() {
 		return
 	}
 	w.Watch(func(key []byte) {
-		if !p.inside || len(key) <= len(p.prefix) || !bytes.HasPrefix(key, p.prefix) || codec.Kind(key[len(p.prefix)]) != codec.ElementKind(p.head.Type) {
+		if !p.inside || len(key) <= len(p.prefix) || !bytes.HasPrefix(key, p.prefix) ||
+			codec.Kind(key[len(p.prefix)]) != codec.ElementKind(p.head.Type) {
 			return
 		}
 		if n, ok := number.Number(key); ok {
@@ -38,10 +39,11 @@ func (p *pass) circular() {
 	}
 	if detail == "" && r.Span() >= 1<<63 {
 		detail = fmt.Sprintf("integers from %d to %d%s are 2^63 or more apart, which %s orders in a circle: the server may show "+
-			"rows that were deleted and miss others; kvferry reads the newest row of each key", r.Min, r.Max, deleted, codec.ComparerName)
+			"rows that were deleted and miss others; kvferry reads the newest row of each key", r.Min, r.Max, deleted,
+			codec.ComparerName)
 	}
 	if detail != "" && p.env.Report != nil {
-		p.due = append(p.due, record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.DB, Type: p.head.Type,
-			Keyspace: p.sp.Name, Key: bytes.Clone(p.head.Key), Place: record.Place{Level: -1}, Detail: detail})
+		p.due = append(p.due, record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.DB,
+			Type: p.head.Type, Keyspace: p.sp.Name, Key: bytes.Clone(p.head.Key), Place: record.Place{Level: -1}, Detail: detail})
 	}
 }

@@ -251,8 +251,10 @@ func TestFindings(t *testing.T) {
 // TestSettle sets the class of the rows of unread records, including index rows.
 func TestSettle(t *testing.T) {
 	src := openRows(t,
-		metaOf("a", codec.Value{Kind: codec.KindZSet, Size: 1}), row("a", codec.KindSort, elem(codec.KindSort), codec.FloatData(1), text("m")), row("a", codec.KindScore, elem(codec.KindScore, codec.FloatData(1)), text("m")),
-		metaOf("b", codec.Value{Kind: codec.KindHash}), row("b", codec.KindField, elem(codec.KindField, text("v")), text("f")), row("b", codec.KindMember, elem(codec.KindMember), text("f")))
+		metaOf("a", codec.Value{Kind: codec.KindZSet, Size: 1}), row("a", codec.KindSort, elem(codec.KindSort),
+			codec.FloatData(1), text("m")), row("a", codec.KindScore, elem(codec.KindScore, codec.FloatData(1)), text("m")),
+		metaOf("b", codec.Value{Kind: codec.KindHash}), row("b", codec.KindField, elem(codec.KindField, text("v")), text("f")),
+		row("b", codec.KindMember, elem(codec.KindMember), text("f")))
 	env := testEnv(nil)
 	r := formattest.RecordsOf(t, src, "0", record.AllTypes, format.Span{}, env)
 	if n, err := r.Read(make([]record.Element, 1)); n != 0 || err != io.EOF {
@@ -308,7 +310,8 @@ func TestDatasetSweep(t *testing.T) {
 			damaged[i] = raw{bytes.Clone(rows[i].key), bytes.Clone(rows[i].val)}
 		}
 		change(&damaged[0])
-		sum.Write([]byte(formattest.Tell(t, openRows(t, damaged...), "0", record.AllTypes, &format.Env{Memory: 8 << 10, TempDir: dir, Deep: true}, 7)))
+		sum.Write([]byte(formattest.Tell(t, openRows(t, damaged...), "0", record.AllTypes,
+			&format.Env{Memory: 8 << 10, TempDir: dir, Deep: true}, 7)))
 	}
 	for n := range rows {
 		first := rows[0]
@@ -363,7 +366,8 @@ func (r *buriedRows) Next() (key, value []byte, err error) {
 // TestBuriedCircles: integers of deleted rows count when a collection's order is judged, but only those in its
 // kind of rows.
 func TestBuriedCircles(t *testing.T) {
-	rows := []raw{metaOf("h", codec.Value{Kind: codec.KindHash, Size: 1}), row("h", codec.KindField, elem(codec.KindField, text("v")), codec.IntData(-5)),
+	rows := []raw{metaOf("h", codec.Value{Kind: codec.KindHash, Size: 1}),
+		row("h", codec.KindField, elem(codec.KindField, text("v")), codec.IntData(-5)),
 		metaOf("i", codec.Value{Kind: codec.KindSet, Size: 1}), row("i", codec.KindMember, elem(codec.KindMember), codec.IntData(7)), metaOf("j", codec.Value{Kind: codec.KindString}, text("v"))}
 	dead := func(user string, k codec.Kind, n int64) []byte { return row(user, k, nil, codec.IntData(n)).key }
 	for name, c := range map[string]struct {
@@ -472,7 +476,8 @@ func TestUnusedRows(t *testing.T) {
 		}
 		st.Put(name, codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), str(codec.IntData(1)))
 	}
-	src, err := New().Open(context.Background(), filepath.FromSlash("/d"), &format.OpenOptions{Store: fs.Open, Kind: engine.RocksDB})
+	src, err := New().Open(context.Background(), filepath.FromSlash("/d"),
+		&format.OpenOptions{Store: fs.Open, Kind: engine.RocksDB})
 	if err != nil {
 		t.Fatal(err)
 	}

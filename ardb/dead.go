@@ -31,7 +31,8 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	quiet := *e
 	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
 	rows := engine.Past(sp)
-	past := &engine.Space{DB: sp.DB, Name: sp.Name, Label: sp.Label, Keyspace: rows.Past(ctx), NS: sp.NS, Named: sp.Named, Upper: sp.Upper}
+	past := &engine.Space{DB: sp.DB, Name: sp.Name, Label: sp.Label, Keyspace: rows.Past(ctx), NS: sp.NS, Named: sp.Named,
+		Upper: sp.Upper}
 	lo, hi := sp.Bounds(span)
 	g, err := rows.Graves(ctx, lo, hi)
 	if err != nil {
@@ -114,8 +115,10 @@ func (r *deadReader) sum() {
 	switch n := r.rows - 1; {
 	case r.head.Type == record.String, r.meta.Size == engine.SizeLost:
 	case r.meta.Size == codec.SizeUnknown:
-		r.tell(bytes.Clone(r.head.Key), r.head.Type, fmt.Sprintf("its META row does not say how many elements it had; %d are still on disk", n))
+		r.tell(bytes.Clone(r.head.Key), r.head.Type,
+			fmt.Sprintf("its META row does not say how many elements it had; %d are still on disk", n))
 	case r.meta.Size != n:
-		r.tell(bytes.Clone(r.head.Key), r.head.Type, fmt.Sprintf("%s of its %s elements are still on disk", record.Number(n), record.Number(r.meta.Size)))
+		r.tell(bytes.Clone(r.head.Key), r.head.Type,
+			fmt.Sprintf("%s of its %s elements are still on disk", record.Number(n), record.Number(r.meta.Size)))
 	}
 }

@@ -19,7 +19,8 @@ func TestDeadDatabases(t *testing.T) {
 	named := func(ns codec.Data) raw {
 		return raw{codec.AppendKey(nil, codec.AppendData(nil, ns), []byte("k"), codec.KindMeta), str(text("v"))}
 	}
-	src, _ := levelRows(t, named(codec.IntData(0)), named(codec.IntData(6e18)), named(codec.IntData(-6e18)), named(codec.IntData(math.MaxInt64-1)), named(text("0")), named(text("x")))
+	src, _ := levelRows(t, named(codec.IntData(0)), named(codec.IntData(6e18)), named(codec.IntData(-6e18)),
+		named(codec.IntData(math.MaxInt64-1)), named(text("0")), named(text("x")))
 	u := src.(format.Undead)
 	dbs, err := u.DeadDatabases()
 	if err != nil {
@@ -33,7 +34,8 @@ func TestDeadDatabases(t *testing.T) {
 			t.Errorf("database %q is not among %q", db, dbs)
 		}
 	}
-	r, err := formattest.Walk(u.DeadRecords(context.Background(), "x", record.AllTypes, format.Span{}, testEnv(nil), func([]byte, record.Type, string) {}))
+	r, err := formattest.Walk(u.DeadRecords(context.Background(), "x", record.AllTypes, format.Span{}, testEnv(nil),
+		func([]byte, record.Type, string) {}))
 	if err != nil {
 		t.Fatal(err)
 	}

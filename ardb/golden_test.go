@@ -129,7 +129,8 @@ func render(h *record.Header, elems []record.Element) string {
 }
 
 // readRecords reads all records of a pass and checks their order, ByName and the lifetimes of views.
-func readRecords(t testing.TB, src format.Source, db string, types record.TypeSet, span format.Span, env *format.Env, f func(*record.Header, []record.Element)) {
+func readRecords(t testing.TB, src format.Source, db string, types record.TypeSet, span format.Span, env *format.Env,
+	f func(*record.Header, []record.Element)) {
 	t.Helper()
 	r := formattest.RecordsOf(t, src, db, types, span, env)
 	defer func() {
@@ -157,7 +158,9 @@ func readRecords(t testing.TB, src format.Source, db string, types record.TypeSe
 			continue
 		}
 		elems := readElements(t, r, 1+n%7*50)
-		if h.ByName && !slices.IsSortedFunc(elems, func(a, b record.Element) int { return cmp.Or(bytes.Compare(a.Name, b.Name), -1) }) && h.Type != record.List && h.Type != record.String {
+		if h.ByName && !slices.IsSortedFunc(elems, func(a, b record.Element) int {
+			return cmp.Or(bytes.Compare(a.Name, b.Name), -1)
+		}) && h.Type != record.List && h.Type != record.String {
 			t.Errorf("%s %q is not by name", h.Type, h.Key)
 		}
 		if !bytes.Equal(h.Key, hd.Key) {
@@ -288,7 +291,8 @@ func TestGoldenByType(t *testing.T) {
 	}
 }
 
-func sum(t *testing.T, src format.Source, db string, types record.TypeSet, span format.Span, env *format.Env, f *record.Fingerprint) {
+func sum(t *testing.T, src format.Source, db string, types record.TypeSet, span format.Span, env *format.Env,
+	f *record.Fingerprint) {
 	t.Helper()
 	var h record.Hasher
 	readRecords(t, src, db, types, span, env, func(hd *record.Header, elems []record.Element) {
@@ -310,14 +314,15 @@ func TestGoldenHLL(t *testing.T) {
 		t.Fatal(changed, err)
 	}
 	seen := false
-	readRecords(t, openGolden(t, engine.RocksDB), "0", record.Of(record.String), format.Span{}, testEnv(nil), func(h *record.Header, e []record.Element) {
-		if string(h.Key) == "hll:t" {
-			seen = true
-			if !bytes.Equal(want, e[0].Value) {
-				t.Errorf("have %x\nwant %x", want, e[0].Value)
+	readRecords(t, openGolden(t, engine.RocksDB), "0", record.Of(record.String), format.Span{}, testEnv(nil),
+		func(h *record.Header, e []record.Element) {
+			if string(h.Key) == "hll:t" {
+				seen = true
+				if !bytes.Equal(want, e[0].Value) {
+					t.Errorf("have %x\nwant %x", want, e[0].Value)
+				}
 			}
-		}
-	})
+		})
 	if !seen {
 		t.Error("no hll:t")
 	}

@@ -16,7 +16,8 @@ import (
 func TestFindingsOfRecordsLeftOut(t *testing.T) {
 	list := func(key string, size int64) []raw { // of one element
 		at := codec.IntData(1)
-		return []raw{metaOf(key, codec.Value{Kind: codec.KindList, Size: size, Sequential: true}, at, at), row(key, codec.KindElement, elem(codec.KindElement, text("e")), at)}
+		return []raw{metaOf(key, codec.Value{Kind: codec.KindList, Size: size, Sequential: true}, at, at),
+			row(key, codec.KindElement, elem(codec.KindElement, text("e")), at)}
 	}
 	for _, c := range []struct{ do, want string }{
 		{"read read read read", "size-mismatch a, size-mismatch c"},

@@ -104,7 +104,8 @@ func goldenRecords(t *testing.T, src format.Source, db string) *record.Walker {
 }
 
 // fillTarget writes the records that read yields for each namespace.
-func fillTarget(t *testing.T, dir string, o *format.CreateOptions, read func(i int, db string) *record.Walker) *record.Fingerprint {
+func fillTarget(t *testing.T, dir string, o *format.CreateOptions,
+	read func(i int, db string) *record.Walker) *record.Fingerprint {
 	t.Helper()
 	target := create(t, dir, o)
 	var sum record.Fingerprint

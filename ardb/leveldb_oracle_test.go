@@ -76,7 +76,8 @@ func TestLevelDBUsesTarget(t *testing.T) {
 // levelScan reads all rows with our own store.
 func levelScan(t *testing.T, dir string) (rows [][2]string) {
 	t.Helper()
-	s, err := rocks.Open(context.Background(), filepath.Join(dir, engine.LevelDB), &store.Options{Comparers: []store.Comparer{codec.LevelDBComparer()}})
+	s, err := rocks.Open(context.Background(), filepath.Join(dir, engine.LevelDB),
+		&store.Options{Comparers: []store.Comparer{codec.LevelDBComparer()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,8 @@ func useLevelDB(t *testing.T, dir string, rows [][2]string) {
 			t.Fatal(err)
 		}
 	}
-	db, err := leveldb.OpenFile(dir, &opt.Options{Comparer: levelComparer{}, Filter: filter.NewBloomFilter(10), ErrorIfMissing: true, WriteBuffer: 64 << 10})
+	db, err := leveldb.OpenFile(dir, &opt.Options{Comparer: levelComparer{}, Filter: filter.NewBloomFilter(10),
+		ErrorIfMissing: true, WriteBuffer: 64 << 10})
 	check(err)
 	it := db.NewIterator(nil, nil)
 	n := 0
@@ -140,7 +142,8 @@ func useLevelDB(t *testing.T, dir string, rows [][2]string) {
 		check(db.Delete(codec.AppendKey(nil, ns, []byte(fmt.Sprintf("new:%d", i)), codec.KindMeta), nil))
 	}
 	check(db.Close())
-	db, err = leveldb.OpenFile(dir, &opt.Options{Comparer: levelComparer{}, Filter: filter.NewBloomFilter(10), ErrorIfMissing: true})
+	db, err = leveldb.OpenFile(dir, &opt.Options{Comparer: levelComparer{}, Filter: filter.NewBloomFilter(10),
+		ErrorIfMissing: true})
 	check(err)
 	check(db.CompactRange(util.Range{}))
 	check(db.Close())

@@ -55,7 +55,8 @@ func (t *target) keepSpan(h *record.Header, batch []record.Element, report func(
 		if span.Take(v, 1<<bits) {
 			return true
 		}
-		report(record.Loss{Kind: LossIntSpan, Drops: true, Detail: fmt.Sprintf("%d is 2^%d or more from another integer of the key", v, bits)})
+		report(record.Loss{Kind: LossIntSpan, Drops: true,
+			Detail: fmt.Sprintf("%d is 2^%d or more from another integer of the key", v, bits)})
 		return false
 	})
 }

@@ -113,7 +113,8 @@ func (p *pass) undecodable() {
 func (p *pass) open(user []byte) {
 	v := &p.meta
 	h := &p.head // set field by field: a struct would be built elsewhere and copied
-	h.DB, h.Type, h.Key, h.ExpireMS, h.Len, h.ByName, h.Sought, h.Last = p.sp.DB, v.Kind.Type(), user, v.ExpireMS, v.Size, false, false, nil
+	h.DB, h.Type, h.Key, h.ExpireMS, h.Len, h.ByName, h.Sought, h.Last = p.sp.DB, v.Kind.Type(), user, v.ExpireMS, v.Size, false,
+		false, nil
 	if v.ExpireMS < 0 {
 		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is read as never", v.ExpireMS))
 		p.head.ExpireMS = 0

@@ -18,7 +18,8 @@ func (p *pass) plainRows(kind codec.Kind, dst []record.Element) int {
 	n := 0
 	for n < len(dst) && n < len(rows) && len(p.arena) <= arenaBatch {
 		key, val := rows[n].Key, rows[n].Value
-		if len(key) < at+2 || codec.Kind(key[at]) != kind || key[at+1] != 1 || !bytes.HasPrefix(key, p.prefix) || !p.plainRow(&dst[n], key[at+2:], val) {
+		if len(key) < at+2 || codec.Kind(key[at]) != kind || key[at+1] != 1 || !bytes.HasPrefix(key, p.prefix) ||
+			!p.plainRow(&dst[n], key[at+2:], val) {
 			break
 		}
 		n++

@@ -107,7 +107,8 @@ func (r *rest) ttl(raw, value []byte) (record.Class, error) {
 	if !r.env.Deep {
 		return record.Housekeeping, nil
 	}
-	live, err := r.src.expires(string(codec.AppendServed(nil, k.Elems[1])), codec.AppendServed(nil, k.Elems[2]), k.Elems[0].Int64())
+	live, err := r.src.expires(string(codec.AppendServed(nil, k.Elems[1])), codec.AppendServed(nil, k.Elems[2]),
+		k.Elems[0].Int64())
 	if err != nil {
 		return record.Housekeeping, &dataset.ReadError{Err: err}
 	}

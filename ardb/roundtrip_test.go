@@ -60,7 +60,8 @@ func create(t testing.TB, dir string, o *format.CreateOptions) format.Target {
 }
 
 // pump writes all records of a reader like convert: elements first pass the target's losses.
-func pump(t testing.TB, target format.Target, w *formattest.OneByOne, r *record.Walker, f *record.Fingerprint) (losses []record.Loss) {
+func pump(t testing.TB, target format.Target, w *formattest.OneByOne, r *record.Walker,
+	f *record.Fingerprint) (losses []record.Loss) {
 	t.Helper()
 	var hasher record.Hasher
 	buf := make([]record.Element, 37)
@@ -157,7 +158,8 @@ func testRoundTrip(t *testing.T, kind string, mem bool, seed uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if losses := pump(t, target, w, record.Walk(fixtures.Records(seed+uint64(i), 150, randomOptions(db))), &want); len(losses) > 0 {
+		losses := pump(t, target, w, record.Walk(fixtures.Records(seed+uint64(i), 150, randomOptions(db))), &want)
+		if len(losses) > 0 {
 			t.Errorf("losses %+v", losses)
 		}
 		if err := w.Close(); err != nil {
@@ -198,7 +200,8 @@ func TestWriteStrings(t *testing.T) {
 		if r.IntN(50) == 0 {
 			value = bytes.Repeat([]byte("long "), r.IntN(60_000))
 		}
-		h := record.Header{DB: "0", Type: record.String, Key: fmt.Appendf(nil, "key%0*d", 3+i/200, i), Len: 1, ExpireMS: []int64{0, 0, clock.UnixMilli() + int64(i)}[r.IntN(3)]}
+		h := record.Header{DB: "0", Type: record.String, Key: fmt.Appendf(nil, "key%0*d", 3+i/200, i), Len: 1,
+			ExpireMS: []int64{0, 0, clock.UnixMilli() + int64(i)}[r.IntN(3)]}
 		batch.Records = append(batch.Records, record.Record{Header: h, First: i, N: 1, Class: record.Copied})
 		batch.Elems = append(batch.Elems, record.Element{Value: value})
 	}
@@ -230,13 +233,16 @@ func TestWriteStrings(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := 0
-			readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)), func(h *record.Header, elems []record.Element) {
-				s := &batch.Records[got]
-				if value := batch.Of(got)[0].Value; !bytes.Equal(h.Key, s.Key) || !bytes.Equal(elems[0].Value, value) || h.ExpireMS != s.ExpireMS {
-					t.Fatalf("%s: %.40q, expiry %d; want %s %.40q, %d", h.Key, elems[0].Value, h.ExpireMS, s.Key, value, s.ExpireMS)
-				}
-				got++
-			})
+			readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)),
+				func(h *record.Header, elems []record.Element) {
+					s := &batch.Records[got]
+					value := batch.Of(got)[0].Value
+					if !bytes.Equal(h.Key, s.Key) || !bytes.Equal(elems[0].Value, value) || h.ExpireMS != s.ExpireMS {
+						t.Fatalf("%s: %.40q, expiry %d; want %s %.40q, %d", h.Key, elems[0].Value, h.ExpireMS, s.Key, value,
+							s.ExpireMS)
+					}
+					got++
+				})
 			if got != len(batch.Records) {
 				t.Errorf("%s: %d strings, want %d", kind, got, len(batch.Records))
 			}
@@ -535,7 +541,8 @@ func TestWrittenLastID(t *testing.T) {
 func TestWrittenLarge(t *testing.T) {
 	for _, n := range []int{bufpool.Large, bufpool.Large + 1} {
 		large := strings.Repeat("v", n)
-		st, _ := write(t, engine.RocksDB, rec{record.Header{Type: record.Hash, Key: []byte("h")}, []record.Element{pair("7", large)}},
+		st, _ := write(t, engine.RocksDB, rec{record.Header{Type: record.Hash, Key: []byte("h")},
+			[]record.Element{pair("7", large)}},
 			rec{record.Header{Type: record.List, Key: []byte("l")}, []record.Element{pair("", "a"), pair("", large)}})
 		for _, w := range []struct{ key, val []byte }{
 			{codec.AppendKey(nil, nil, []byte("h"), codec.KindField, codec.IntData(7)), codec.AppendText([]byte{byte(codec.KindField), 1}, []byte(large))},
@@ -657,7 +664,8 @@ func TestCreateRefuses(t *testing.T) {
 	fs := memstore.New()
 	o.Create, o.Reopen = fs.Create, nil
 	target := create(t, "/nowhere", o)
-	if src, err := target.Finish(context.Background()); src != nil || err != nil || fs.Dir("/nowhere/rocksdb").Keyspaces() == nil {
+	if src, err := target.Finish(context.Background()); src != nil || err != nil ||
+		fs.Dir("/nowhere/rocksdb").Keyspaces() == nil {
 		t.Errorf("%v, %v", src, err)
 	}
 }

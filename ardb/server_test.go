@@ -46,10 +46,12 @@ func oldCompare(t *testing.T, a, b []byte) int {
 // others only by the reported losses.
 func TestOldServer(t *testing.T) {
 	old := New().(format.Served).For(serverOld)
-	if s := old.(format.Served); s.Server() != serverOld || len(s.Servers()) != 1 || s.Servers()[0].Name != serverOld || old.Name() != "ardb" {
+	s := old.(format.Served)
+	if s.Server() != serverOld || len(s.Servers()) != 1 || s.Servers()[0].Name != serverOld || old.Name() != "ardb" {
 		t.Errorf("%+v", s)
 	}
-	if l := old.Limits(); l.Types.Has(record.Stream) || l.Stores[1].Write || !l.Stores[1].Read || !New().Limits().Types.Has(record.Stream) {
+	if l := old.Limits(); l.Types.Has(record.Stream) || l.Stores[1].Write || !l.Stores[1].Read ||
+		!New().Limits().Types.Has(record.Stream) {
 		t.Errorf("%+v", l)
 	}
 	for typ, want := range map[record.Type]string{record.Stream: "stream!", record.Hash: ""} {
@@ -61,10 +63,12 @@ func TestOldServer(t *testing.T) {
 			t.Errorf("%s, for a newer server: %q", typ, got)
 		}
 	}
-	if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, record.Header{Type: record.Stream, Len: 2, Added: 5, MaxDeleted: make([]byte, 16)}); got != "group-progress? group-progress?" {
+	if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, record.Header{Type: record.Stream, Len: 2, Added: 5,
+		MaxDeleted: make([]byte, 16)}); got != "group-progress? group-progress?" {
 		t.Errorf("a stream that had more entries: %q", got)
 	}
-	if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, record.Header{Type: record.Set, ExpireMS: -5000}); got != "expiry-ms? ms=1" {
+	if got := formattest.Losses(t, &target{format: New().(ardbFormat)},
+		record.Header{Type: record.Set, ExpireMS: -5000}); got != "expiry-ms? ms=1" {
 		t.Errorf("what expired before 1970: %q", got)
 	}
 	formattest.Unchanged(t, &target{format: old.(ardbFormat)})

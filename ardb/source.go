@@ -127,7 +127,8 @@ func (s *source) findNamespaces(opts *store.Options) error {
 	for _, sp := range s.spaces {
 		if d, _ := codec.SplitData(sp.NS); d.Tag == codec.TagInt && opts.Report != nil {
 			opts.Report(record.Finding{Kind: FindIntNamespace, Severity: record.Note, DB: sp.DB, Keyspace: sp.Name,
-				Detail: "MOVE wrote this namespace as an integer, so no client can select it; kvferry reads it as database " + sp.DB})
+				Detail: "MOVE wrote this namespace as an integer, so no client can select it; kvferry reads it as database " +
+					sp.DB})
 		}
 	}
 	return nil

@@ -52,7 +52,8 @@ func TestDetect(t *testing.T) {
 
 // TestNoEngine: a directory without an Ardb database is refused with an explanation.
 func TestNoEngine(t *testing.T) {
-	if _, err := New().Open(context.Background(), t.TempDir(), &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "no rocksdb, leveldb or lmdb") {
+	_, err := New().Open(context.Background(), t.TempDir(), &format.OpenOptions{})
+	if err == nil || !strings.Contains(err.Error(), "no rocksdb, leveldb or lmdb") {
 		t.Errorf("no engine: %v", err)
 	}
 }
@@ -85,13 +86,18 @@ func named(ns codec.Data, user string) raw {
 // namespaces are counted.
 func TestNamespaces(t *testing.T) {
 	ttl := func(ms int64, ns codec.Data, user string) raw {
-		return raw{codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), ns, text(user)), ttlValue}
+		return raw{codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms),
+			ns, text(user)), ttlValue}
 	}
-	expiring := raw{codec.AppendKey(nil, codec.AppendText(nil, []byte("1")), []byte("e"), codec.KindMeta), strTTL(text("e"), 2000000000000)}
-	late := raw{codec.AppendKey(nil, codec.AppendText(nil, []byte("1")), []byte("f"), codec.KindMeta), strTTL(text("f"), 2000000000001)}
+	expiring := raw{codec.AppendKey(nil, codec.AppendText(nil, []byte("1")), []byte("e"), codec.KindMeta),
+		strTTL(text("e"), 2000000000000)}
+	late := raw{codec.AppendKey(nil, codec.AppendText(nil, []byte("1")), []byte("f"), codec.KindMeta),
+		strTTL(text("f"), 2000000000001)}
 	src, found := levelRows(t, late,
-		named(codec.Data{}, "nil"), named(codec.FloatData(0.5), "float"), named(codec.IntData(1), "moved"), named(codec.IntData(1), "too"), named(text("1"), "a"), expiring,
-		named(text("10"), "b"), named(text(""), "c"), raw{[]byte{9, 9}, nil}, ttl(2000000000000, text("1"), "e"), ttl(5, text("1"), "a"), ttl(6, text("gone"), "a"), ttl(6, text("1"), "gone"),
+		named(codec.Data{}, "nil"), named(codec.FloatData(0.5), "float"), named(codec.IntData(1), "moved"),
+		named(codec.IntData(1), "too"), named(text("1"), "a"), expiring,
+		named(text("10"), "b"), named(text(""), "c"), raw{[]byte{9, 9}, nil}, ttl(2000000000000, text("1"), "e"),
+		ttl(5, text("1"), "a"), ttl(6, text("gone"), "a"), ttl(6, text("1"), "gone"),
 		raw{codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), []byte("odd"), codec.KindMeta), str(text("odd"))})
 	if want := []string{"", "1", "10", "int:1"}; !slices.Equal(src.Databases(), want) {
 		t.Fatalf("databases %q", src.Databases())
@@ -115,7 +121,8 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("%+v", rest)
 	}
 	slices.Sort(kinds)
-	if want := []string{FindMalformedKey, FindMalformedKey, FindMalformedKey, FindMissingTTL, record.FindNewer, FindStaleTTL}; !slices.Equal(kinds, want) {
+	if want := []string{FindMalformedKey, FindMalformedKey, FindMalformedKey, FindMissingTTL, record.FindNewer,
+		FindStaleTTL}; !slices.Equal(kinds, want) {
 		t.Errorf("findings %q", kinds)
 	}
 	checkViews(t, src)
@@ -193,7 +200,8 @@ func TestSizeAndWhere(t *testing.T) {
 	for kind := range openers {
 		src := openGolden(t, kind)
 		whole, small := src.Size("0", record.AllTypes), src.Size("bar", record.AllTypes)
-		if whole < 500000 || small >= whole/10 || src.Size("0", record.Of(record.Set)) != whole/6 || src.Size("nope", record.AllTypes) != 0 {
+		if whole < 500000 || small >= whole/10 || src.Size("0", record.Of(record.Set)) != whole/6 ||
+			src.Size("nope", record.AllTypes) != 0 {
 			t.Errorf("%s: %d and %d bytes", kind, whole, small)
 		}
 		where := src.Where("0", []byte("h:two"))
@@ -221,7 +229,8 @@ func TestSizeAndWhere(t *testing.T) {
 					t.Fatal(err)
 				}
 				rows++
-				if d := src.Describe("0", k.Name, key, val); d.Err != nil || string(d.UserKey) != "h:two" || d.Type != record.Hash {
+				d := src.Describe("0", k.Name, key, val)
+				if d.Err != nil || string(d.UserKey) != "h:two" || d.Type != record.Hash {
 					t.Errorf("%s: %+v", kind, d)
 				}
 			}
@@ -285,7 +294,8 @@ func TestMixedOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opened != 2 || len(found) != 1 || found[0].Kind != FindRowOrder || found[0].Place != (record.Place{File: "lmdb/data.mdb", Off: 8192, Level: -1}) || !slices.Equal(src.Databases(), []string{"0"}) {
+	if opened != 2 || len(found) != 1 || found[0].Kind != FindRowOrder ||
+		found[0].Place != (record.Place{File: "lmdb/data.mdb", Off: 8192, Level: -1}) || !slices.Equal(src.Databases(), []string{"0"}) {
 		t.Errorf("opened %d times, %+v, databases %q", opened, found, src.Databases())
 	}
 	if err := src.Close(); err != nil {
@@ -336,18 +346,20 @@ func TestBigRecords(t *testing.T) {
 	for kind := range creators {
 		_, src := write(t, kind, recs...)
 		n := 0
-		readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)), func(h *record.Header, got []record.Element) {
-			want := recs[n].elems
-			n++
-			if len(got) != len(want) {
-				t.Fatalf("%s: %d elements", h.Type, len(got))
-			}
-			for i := range got {
-				if h.Type != record.Set && !bytes.Equal(got[i].Value, want[i].Value) || h.Type == record.Hash && !bytes.Equal(got[i].Name, want[i].Name) {
-					t.Errorf("%s: element %d differs", h.Type, i)
+		readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)),
+			func(h *record.Header, got []record.Element) {
+				want := recs[n].elems
+				n++
+				if len(got) != len(want) {
+					t.Fatalf("%s: %d elements", h.Type, len(got))
 				}
-			}
-		})
+				for i := range got {
+					if h.Type != record.Set && !bytes.Equal(got[i].Value, want[i].Value) ||
+						h.Type == record.Hash && !bytes.Equal(got[i].Name, want[i].Name) {
+						t.Errorf("%s: element %d differs", h.Type, i)
+					}
+				}
+			})
 		for _, typ := range []record.Type{record.String, record.Set} {
 			env := testEnv(noFindings(t))
 			readRecords(t, src, "0", record.Of(typ), format.Span{}, env, func(h *record.Header, _ []record.Element) { n++ })

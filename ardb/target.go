@@ -78,7 +78,8 @@ func (t *target) spaces() []dataset.Keyspace {
 func (t *target) checkNamespace(db string) error {
 	switch {
 	case db == "" || len(db) > codec.MaxNamespace:
-		return fmt.Errorf("database %.64q: a namespace of Ardb has 1 to %s bytes, this name %s", db, record.Number(codec.MaxNamespace), record.Number(len(db)))
+		return fmt.Errorf("database %.64q: a namespace of Ardb has 1 to %s bytes, this name %s", db,
+			record.Number(codec.MaxNamespace), record.Number(len(db)))
 	case db == codec.TTLNamespace || db == codec.LMDBNamespace:
 		return fmt.Errorf("database %q: Ardb keeps this namespace for itself", db)
 	case t.kind == engine.RocksDB && db == engine.DefaultCF:

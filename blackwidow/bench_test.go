@@ -19,7 +19,8 @@ func hundred() []record.Element {
 	r := fixtures.NewRand(1)
 	out := make([]record.Element, 100)
 	for i := range out {
-		out[i] = record.Element{Name: fmt.Appendf(nil, "member:%08d", i), Value: make([]byte, 100), Score: float64(r.Intn(1_000_000)) / 100}
+		out[i] = record.Element{Name: fmt.Appendf(nil, "member:%08d", i), Value: make([]byte, 100),
+			Score: float64(r.Intn(1_000_000)) / 100}
 	}
 	return out
 }
@@ -53,7 +54,8 @@ var writeCases = []struct {
 	typ    record.Type
 	byName bool
 	n      int
-}{{record.String, true, 1}, {record.Hash, true, 100}, {record.Hash, false, 100}, {record.List, false, 100}, {record.Set, true, 100}, {record.ZSet, true, 100}}
+}{{record.String, true, 1}, {record.Hash, true, 100}, {record.Hash, false, 100}, {record.List, false, 100},
+	{record.Set, true, 100}, {record.ZSet, true, 100}}
 
 // BenchmarkWriter measures the writer's cost per element on top of the store.
 func BenchmarkWriter(b *testing.B) {

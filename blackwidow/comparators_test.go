@@ -164,7 +164,8 @@ func BenchmarkCompare(b *testing.B) {
 	for name, c := range map[string]struct {
 		compare func(a, b []byte) int
 		keys    [2][]byte
-	}{"lists": {ListsDataKeyComparator.Compare, lists}, "scores": {ZSetsScoreKeyComparator.Compare, scores}, "bytes": {bytes.Compare, lists}} {
+	}{"lists": {ListsDataKeyComparator.Compare, lists}, "scores": {ZSetsScoreKeyComparator.Compare, scores},
+		"bytes": {bytes.Compare, lists}} {
 		b.Run(name, func(b *testing.B) {
 			n := 0
 			for range b.N {

@@ -176,7 +176,8 @@ var damageCases = []damageCase{
 	{"expired with rows missing", func(t *testing.T, m *memory) {
 		m.put("zsets/default", k, meta(2, version, 1))
 		m.delete(t, "zsets/data_cf", dataKey("k", version, "a"))
-		m.put("lists/default", k, blackwidow.AppendListMeta(nil, blackwidow.ListMeta{Count: 9, Version: version, Expiry: 1, Left: left, Right: first + 9}))
+		m.put("lists/default", k, blackwidow.AppendListMeta(nil,
+			blackwidow.ListMeta{Count: 9, Version: version, Expiry: 1, Left: left, Right: first + 9}))
 	}, "", "zsets/score_cf", "expired=2"},
 	{"version that hides", func(t *testing.T, m *memory) {
 		m.put("sets/default", k, meta(1, 0x1ff, 0))
@@ -228,7 +229,8 @@ func TestDamage(t *testing.T) {
 			for _, memory := range []int64{0, 1} {
 				var l record.Ledger
 				var f formattest.Findings
-				drainAll(t, formattest.Records(t, m.Open(t), "0", &format.Env{Ledger: &l, Report: f.Report, Memory: memory, TempDir: t.TempDir()}))
+				drainAll(t, formattest.Records(t, m.Open(t), "0",
+					&format.Env{Ledger: &l, Report: f.Report, Memory: memory, TempDir: t.TempDir()}))
 				formattest.CheckLedger(t, &l)
 				if got := strings.Join(f.Kinds(), " "); got != c.kinds {
 					t.Errorf("found %q, want %q", got, c.kinds)

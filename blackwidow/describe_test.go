@@ -53,7 +53,8 @@ func TestDescribe(t *testing.T) {
 		if got := say(c.key, c.value); got != c.want && c.want != "" { // TestDescribeStream has that
 			t.Errorf("%s %q:\ngot  %s\nwant %s", c.keyspace, c.key, got, c.want)
 		}
-		fmt.Fprintf(&outcomes, "row %d: key %s, value %s\n\n", i, formattest.Damaged(c.key, func(b []byte) string { return say(b, c.value) }),
+		fmt.Fprintf(&outcomes, "row %d: key %s, value %s\n\n", i,
+			formattest.Damaged(c.key, func(b []byte) string { return say(b, c.value) }),
 			formattest.Damaged(c.value, func(b []byte) string { return say(c.key, b) }))
 	}
 	formattest.CheckOutcomes(t, "testdata/outcomes.txt", outcomes.String())
@@ -106,7 +107,8 @@ func TestDescribeDamage(t *testing.T) {
 
 // TestDescribeStream checks the offsets of the fields of a stream's meta row.
 func TestDescribeStream(t *testing.T) {
-	value := blackwidow.AppendStreamMeta(nil, blackwidow.StreamMeta{Stream: versioned.StreamMeta{Added: 3}, Length: 2, Version: 5})
+	value := blackwidow.AppendStreamMeta(nil,
+		blackwidow.StreamMeta{Stream: versioned.StreamMeta{Added: 3}, Length: 2, Version: 5})
 	got := formattest.ShowRow(whole(t).Open(t).Describe("0", "streams/default", []byte("k"), value))
 	for _, want := range []string{"stream meta", "value entries added=3 @4+8", "value length=2 @60+4", "value version=5 @64+4"} {
 		if !strings.Contains(got, want) {

@@ -143,7 +143,8 @@ func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
 			return fmt.Sprintf("%s has a column family %q, which blackwidow's does not", s.Path, k.Name), true, false
 		}
 		if k.Comparer != "" && k.Comparer != want.Name {
-			return fmt.Sprintf("%s: %s is ordered by %s; blackwidow orders it by %s", s.Path, k.Name, k.Comparer, want.Name), true, false
+			return fmt.Sprintf("%s: %s is ordered by %s; blackwidow orders it by %s", s.Path, k.Name, k.Comparer, want.Name),
+				true, false
 		}
 		own = own || k.Comparer != "" && !want.IsBytewise()
 	}

@@ -62,7 +62,8 @@ func layoutOf(c *versioned.Codec) *versioned.Layout {
 }
 
 // collection returns the codec of hashes, the base of the codecs of sets and zsets.
-func collection(t record.Type, cf string, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
+func collection(t record.Type, cf string,
+	decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 	return &versioned.Codec{
 		Type: t, Data: cf, DataRows: lanes(versionLen),
 		DecodeMeta: decodeMeta, Element: decode, Remark: hidden,
@@ -75,13 +76,15 @@ func collection(t record.Type, cf string, decode func(*versioned.Meta, *record.E
 func zsets() *versioned.Codec {
 	c := collection(record.ZSet, cfData, scored)
 	c.Index, c.IndexRows, c.Entry = cfScore, lanes(versionLen+scoreLen), entry
-	c.AppendScore, c.Rank, c.AppendRank, c.IndexLane = versioned.AppendScoreLE, versioned.RankFloat, versioned.AppendRankLE, laneOf
+	c.AppendScore, c.Rank, c.AppendRank, c.IndexLane = versioned.AppendScoreLE, versioned.RankFloat, versioned.AppendRankLE,
+		laneOf
 	return c
 }
 
 func lists() *versioned.Codec {
 	c := collection(record.List, cfData, item)
-	c.DataRows = versioned.Rows{Order: &versioned.InOrder{AppendPrefix: appendKey, Compare: compareUsers, MinRest: versionLen + indexLen}, Sampled: sampledKey}
+	c.DataRows = versioned.Rows{Order: &versioned.InOrder{AppendPrefix: appendKey, Compare: compareUsers,
+		MinRest: versionLen + indexLen}, Sampled: sampledKey}
 	c.DecodeMeta, c.AppendMeta, c.Remark, c.DataLane, c.MaxCount = decodeListMeta, appendListMeta, nil, nil, 0
 	c.Position = func(rest []byte) uint64 { return binary.LittleEndian.Uint64(rest[versionLen:]) }
 	c.AppendPosition, c.First = binary.LittleEndian.AppendUint64, firstLeft+1
@@ -169,7 +172,8 @@ func streamEntry(m *versioned.Meta, e *record.Element, rest, value []byte) (int6
 
 // entry decodes a row of score_cf.
 func entry(_ *versioned.Meta, rest, value []byte) (version int64, member []byte, score uint64, ok bool) {
-	return versionOf(rest), rest[versionLen+scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(rest[versionLen:])), len(value) == 0
+	return versionOf(rest), rest[versionLen+scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(rest[versionLen:])),
+		len(value) == 0
 }
 
 // checkRow validates a data row and returns its user key.
@@ -199,7 +203,8 @@ func hidden(m *versioned.Meta) (kind, detail string) {
 	if m.Version&0xff != 0xff {
 		return "", ""
 	}
-	return FindHiddenVersion, fmt.Sprintf("version %d ends in the byte 0xff, so the engine shows the collection as empty", m.Version)
+	return FindHiddenVersion, fmt.Sprintf("version %d ends in the byte 0xff, so the engine shows the collection as empty",
+		m.Version)
 }
 
 func appendRow(dst, key []byte, version int64) []byte {
@@ -247,7 +252,8 @@ func appendListMeta(dst []byte, m *versioned.Meta) []byte {
 func decodeStreamMeta(m *versioned.Meta, value []byte) error {
 	v, err := DecodeStreamMeta(value)
 	m.Count, m.Version, m.ExpireMS = int64(v.Length), int64(v.Version), 0
-	m.Stream, m.Gone = v.Stream, v.Length == 0 && v.Stream.Last == versioned.ID{} // an empty stream keeps its last id, a deleted one does not
+	// an empty stream keeps its last id, a deleted one does not
+	m.Stream, m.Gone = v.Stream, v.Length == 0 && v.Stream.Last == versioned.ID{}
 	return err
 }
 

@@ -98,17 +98,20 @@ func TestMetaRows(t *testing.T) {
 		value := AppendStringValue(nil, StringValue{[]byte("v"), expiry})
 		var m versioned.Meta
 		v, ms, ok := plainString(value)
-		if err := decodeString(&m, value); err != nil || m.ExpireMS != int64(expiry)*1000 || !ok || ms != m.ExpireMS || string(v) != "v" || string(m.Value) != "v" {
+		if err := decodeString(&m, value); err != nil || m.ExpireMS != int64(expiry)*1000 || !ok || ms != m.ExpireMS ||
+			string(v) != "v" || string(m.Value) != "v" {
 			t.Errorf("expiry %d: %+v, %v; %d", expiry, m, err, ms)
 		}
 		for count := range int32(3) {
 			var set, list versioned.Meta
 			err := decodeMeta(&set, AppendMeta(nil, Meta{count, 7, expiry}))
-			if err != nil || set.Gone != (count == 0) || set.Count != int64(count) || set.Version != 7 || set.ExpireMS != int64(expiry)*1000 {
+			if err != nil || set.Gone != (count == 0) || set.Count != int64(count) || set.Version != 7 ||
+				set.ExpireMS != int64(expiry)*1000 {
 				t.Errorf("a set of %d: %+v, %v", count, set, err)
 			}
 			err = decodeListMeta(&list, AppendListMeta(nil, ListMeta{uint64(count), 7, expiry, 3, 9}))
-			if err != nil || list.Gone != (count == 0) || list.Left != 3 || list.Right != 9 || list.ExpireMS != int64(expiry)*1000 {
+			if err != nil || list.Gone != (count == 0) || list.Left != 3 || list.Right != 9 ||
+				list.ExpireMS != int64(expiry)*1000 {
 				t.Errorf("a list of %d: %+v, %v", count, list, err)
 			}
 		}
@@ -119,11 +122,13 @@ func TestMetaRows(t *testing.T) {
 		gone   bool
 	}{{0, versioned.ID{}, true}, {1, versioned.ID{}, false}, {0, versioned.ID{15: 1}, false}, {1, versioned.ID{15: 1}, false}} {
 		var m versioned.Meta
-		if err := decodeStreamMeta(&m, AppendStreamMeta(nil, StreamMeta{versioned.StreamMeta{Last: c.last}, c.length, 7})); err != nil || m.Gone != c.gone {
+		err := decodeStreamMeta(&m, AppendStreamMeta(nil, StreamMeta{versioned.StreamMeta{Last: c.last}, c.length, 7}))
+		if err != nil || m.Gone != c.gone {
 			t.Errorf("a stream of %d, last id %x: %+v, %v", c.length, c.last, m, err)
 		}
 	}
-	for ms, want := range map[int64]int64{0: 0, 1: 1000, 1000: 1000, 1001: 2000, -1: -1000, -999: -1000, -1000: -1000, -1999: -1000} {
+	for ms, want := range map[int64]int64{0: 0, 1: 1000, 1000: 1000, 1001: 2000, -1: -1000, -999: -1000, -1000: -1000,
+		-1999: -1000} {
 		if got, err := expiryOf(&record.Header{Type: record.Set, ExpireMS: ms}); err != nil || got != want {
 			t.Errorf("%d ms are written as %d, %v, want %d", ms, got, err, want)
 		}

@@ -19,7 +19,8 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 			Avoid: "a target named pika3.5: keeps streams"}}
 	}
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
-		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%s elements; the engine's limit is %s", record.Number(h.Len), record.Number(maxElements))}}
+		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true,
+			Detail: fmt.Sprintf("%s elements; the engine's limit is %s", record.Number(h.Len), record.Number(maxElements))}}
 	}
 	if h.Type == record.Stream && h.ExpireMS != 0 {
 		h.ExpireMS = 0

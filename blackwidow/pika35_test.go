@@ -27,7 +27,8 @@ func TestGoldensPika35(t *testing.T) {
 			var f formattest.Findings
 			var got bytes.Buffer
 			for _, db := range src.Databases() {
-				got.Write(formattest.Lines(t, formattest.Records(t, src, db, &format.Env{Ledger: &l, Report: f.Report, Deep: true})))
+				got.Write(
+					formattest.Lines(t, formattest.Records(t, src, db, &format.Env{Ledger: &l, Report: f.Report, Deep: true})))
 			}
 			formattest.CompareLines(t, withoutEmptied(got.Bytes()), truth)
 			formattest.CheckLedger(t, &l)

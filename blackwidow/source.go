@@ -134,7 +134,8 @@ func (s *source) checkStreams(o *format.OpenOptions) error {
 // rocksOf returns the RocksDB version that last opened the stores of a directory, "" if no file records it.
 func (s *source) rocksOf(h home) (version string, err error) {
 	for i := range withoutStreams {
-		if version, _, err = rocksopts.Newest(disk.Join(s.Dir, h.dir, withoutStreams[i].dir), "rocksdb_version"); version != "" || err != nil {
+		version, _, err = rocksopts.Newest(disk.Join(s.Dir, h.dir, withoutStreams[i].dir), "rocksdb_version")
+		if version != "" || err != nil {
 			break
 		}
 	}
@@ -150,8 +151,9 @@ func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenO
 		return nil, err
 	}
 	if spaces[cfData] != nil && spaces[cfScore] == nil && f.orders[cfScore] != nil {
-		dataset.Report(o, record.Finding{Kind: FindMissingScores, Severity: record.Error, DB: db, Type: record.ZSet, Keyspace: rel,
-			Detail: "score_cf is missing; the engine does not open the database without it; kvferry reads the scores from data_cf"})
+		dataset.Report(o, record.Finding{Kind: FindMissingScores, Severity: record.Error, DB: db, Type: record.ZSet,
+			Keyspace: rel,
+			Detail:   "score_cf is missing; the engine does not open the database without it; kvferry reads the scores from data_cf"})
 	}
 	return st, nil
 }

@@ -75,7 +75,8 @@ func TestDatabasesAndPartitions(t *testing.T) {
 		}
 	}
 	var f formattest.Findings
-	src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
+	src, err := blackwidow.New().Open(context.Background(), m.Dir,
+		&format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func TestDatabasesAndPartitions(t *testing.T) {
 	if got := src.Extra(); !slices.Equal(got, []string{"info", "db2/info", "db2/0/info"}) {
 		t.Errorf("extra files %q", got)
 	}
-	if got := f.Kinds(); !slices.Equal(got, []string{"missing-store", "missing-store", "missing-store", "missing-store"}) || !strings.Contains(f.All[0].Detail, "db2/0/zsets") ||
+	if got := f.Kinds(); !slices.Equal(got, []string{"missing-store", "missing-store", "missing-store", "missing-store"}) ||
+		!strings.Contains(f.All[0].Detail, "db2/0/zsets") ||
 		f.All[3].Severity != record.Warning || !strings.HasPrefix(f.All[3].Detail, "no database in db0 to db1, db3 to db9; ") {
 		t.Errorf("found %+v", f.All)
 	}
@@ -102,7 +104,8 @@ func TestDatabasesAndPartitions(t *testing.T) {
 	for _, ks := range src.Keyspaces() {
 		names = append(names, ks.DB+":"+ks.Name)
 	}
-	if want := []string{"2:0/strings/default", "2:1/strings/default", "2:1/hashes/default", "2:1/hashes/data_cf", "10:strings/default"}; !slices.Equal(names, want) {
+	want := []string{"2:0/strings/default", "2:1/strings/default", "2:1/hashes/default", "2:1/hashes/data_cf", "10:strings/default"}
+	if !slices.Equal(names, want) {
 		t.Errorf("keyspaces %q", names)
 	}
 	if got := src.Types("2"); got != record.Of(record.String, record.Hash) || src.Types("7") != 0 {
@@ -142,12 +145,15 @@ func TestMissingStreams(t *testing.T) {
 			m.Declare(db + "/streams")
 		}
 		if c.version != "" {
-			if err := os.WriteFile(filepath.Join(m.Dir, "db1/lists/OPTIONS-000007"), []byte("[Version]\n  rocksdb_version="+c.version+"\n"), 0o644); err != nil {
+			err := os.WriteFile(filepath.Join(m.Dir, "db1/lists/OPTIONS-000007"),
+				[]byte("[Version]\n  rocksdb_version="+c.version+"\n"), 0o644)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		var f formattest.Findings
-		src := formattest.Open(t, blackwidow.New(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
+		src := formattest.Open(t, blackwidow.New(), m.Dir,
+			&format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 		got := ""
 		for _, x := range f.All {
 			got += x.DB + " " + x.Detail
@@ -224,7 +230,8 @@ func TestMissingScores(t *testing.T) {
 	m.put("zsets/default", k, meta(1, version, 0))
 	m.put("zsets/data_cf", dataKey("k", version, "m"), score(1))
 	var f formattest.Findings
-	src, err := blackwidow.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
+	src, err := blackwidow.New().Open(context.Background(), m.Dir,
+		&format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,12 +258,14 @@ func TestStoreErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := formattest.Walk(src.Records(context.Background(), "0", record.Of(typ), format.Span{}, &format.Env{Now: formattest.Now}))
+			r, err := formattest.Walk(src.Records(context.Background(), "0", record.Of(typ), format.Span{},
+				&format.Env{Now: formattest.Now}))
 			for err == nil {
 				_, err = r.Next()
 			}
 			var order *store.OrderError
-			if has := ks == "default" || typ != record.String && ks == "data_cf" || typ == record.ZSet; errors.As(err, &order) != has {
+			has := ks == "default" || typ != record.String && ks == "data_cf" || typ == record.ZSet
+			if errors.As(err, &order) != has {
 				t.Errorf("%s of %s fails: %v", ks, typ, err)
 			}
 			if r != nil {
@@ -365,7 +374,8 @@ func checkSpans(t *testing.T, src format.Source, spans []format.Span, want *reco
 	var got record.Fingerprint
 	var l record.Ledger
 	for i, s := range spans {
-		if i > 0 && (!bytes.Equal(s.Lo, spans[i-1].Hi) || bytes.Compare(s.Lo, spans[i-1].Lo) <= 0) || i == 0 && s.Lo != nil || i == len(spans)-1 && s.Hi != nil {
+		if i > 0 && (!bytes.Equal(s.Lo, spans[i-1].Hi) || bytes.Compare(s.Lo, spans[i-1].Lo) <= 0) || i == 0 && s.Lo != nil ||
+			i == len(spans)-1 && s.Hi != nil {
 			t.Fatalf("spans do not cover all keys: %v", spans)
 		}
 		got.Merge(formattest.Sum(t, formattest.RecordsOf(t, src, "0", record.AllTypes, s, &format.Env{Ledger: &l})))

@@ -36,7 +36,8 @@ func TestCreateRefuses(t *testing.T) {
 		}
 	}
 	full := func(string, store.BuildOptions) (store.Builder, error) { return nil, os.ErrPermission }
-	if _, err := blackwidow.New().Create(context.Background(), t.TempDir(), &format.CreateOptions{Create: full}); !errors.Is(err, os.ErrPermission) {
+	if _, err := blackwidow.New().Create(context.Background(), t.TempDir(), &format.CreateOptions{Create: full}); !errors.Is(err,
+		os.ErrPermission) {
 		t.Errorf("directory that cannot be made: %v", err)
 	}
 }
@@ -50,7 +51,8 @@ func fillDB(t testing.TB, dst format.Target, n int, db, key string) {
 			t.Fatal(err)
 		}
 		e := record.Element{Name: []byte("f"), Value: []byte("v")}
-		if err := fixtures.Pump(w, record.Gather(&oneRecord{h: record.Header{DB: db, Type: typ, Key: []byte(key)}, elems: []record.Element{e}}, nil)); err != nil {
+		if err := fixtures.Pump(w, record.Gather(
+			&oneRecord{h: record.Header{DB: db, Type: typ, Key: []byte(key)}, elems: []record.Element{e}}, nil)); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
@@ -112,7 +114,8 @@ func TestAdopt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := keysOf(t, formattest.Finish(t, second), "1", format.Span{}, &format.Env{}); !slices.Equal(got, []string{"string a", "hash a"}) {
+	got := keysOf(t, formattest.Finish(t, second), "1", format.Span{}, &format.Env{})
+	if !slices.Equal(got, []string{"string a", "hash a"}) {
 		t.Errorf("records %q", got)
 	}
 }
@@ -138,7 +141,8 @@ func TestAbort(t *testing.T) {
 }
 
 func TestWriterErrors(t *testing.T) {
-	hash, zset, str := record.Header{Type: record.Hash, Key: k, ByName: true}, record.Header{Type: record.ZSet, Key: k}, record.Header{Type: record.String, Key: k}
+	hash, zset, str := record.Header{Type: record.Hash, Key: k, ByName: true}, record.Header{Type: record.ZSet,
+		Key: k}, record.Header{Type: record.String, Key: k}
 	late := str
 	late.ExpireMS = (math.MaxInt32 + 1) * 1000
 	twice := []record.Element{{Name: []byte("a")}, {Name: []byte("a")}}
@@ -269,8 +273,9 @@ func TestElementLosses(t *testing.T) {
 func TestDefaultVersion(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
-	formattest.Shard(t, dst, 0, record.Of(record.Hash), 0, record.Gather(&oneRecord{h: record.Header{Type: record.Hash, Key: []byte("k")},
-		elems: []record.Element{{Name: []byte("f"), Value: []byte("v")}}}, nil))
+	formattest.Shard(t, dst, 0, record.Of(record.Hash), 0,
+		record.Gather(&oneRecord{h: record.Header{Type: record.Hash, Key: []byte("k")},
+			elems: []record.Element{{Name: []byte("f"), Value: []byte("v")}}}, nil))
 	rows := 0
 	for _, ks := range formattest.Finish(t, dst).Keyspaces() {
 		if ks.Name != "hashes/data_cf" {

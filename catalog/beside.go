@@ -113,7 +113,8 @@ func (b *beside) describe(ctx context.Context, byLog bool, o *format.OpenOptions
 		add(record.FindDatasetBeside, record.Note, b.Dump, fmt.Sprintf("an RDB file with %s of %s, which a server with appendonly no loads; kvferry reads the log, last written %s, as a server with appendonly yes does",
 			count(ctx, redis.New(), b.Dump, o), clock(made), clock(last)))
 	case slices.Contains(b.Log.Files, filepath.Base(b.Dump)):
-		add(record.FindDatasetBeside, record.Note, b.At, fmt.Sprintf("%s belongs to an append-only log with %s; kvferry reads only this file", filepath.Base(b.Dump), held))
+		add(record.FindDatasetBeside, record.Note, b.At,
+			fmt.Sprintf("%s belongs to an append-only log with %s; kvferry reads only this file", filepath.Base(b.Dump), held))
 	default:
 		age := "newer"
 		if !b.LogOlder() {
@@ -124,7 +125,8 @@ func (b *beside) describe(ctx context.Context, byLog bool, o *format.OpenOptions
 	}
 	if b.empty() && (byLog || !b.given) {
 		dump := filepath.Base(b.Dump)
-		add(aof.FindEmpty, record.Error, b.At, fmt.Sprintf("the append-only log is empty, and %s is not: a server with appendonly yes starts without its records", dump))
+		add(aof.FindEmpty, record.Error, b.At, fmt.Sprintf("the append-only log is empty, and %s is not: a server with appendonly yes starts without its records",
+			dump))
 		empty := &b.findings[len(b.findings)-1]
 		empty.Lost, empty.Sure = "nothing of "+dump, "an empty log does not say whether it once had more"
 		if byLog {
@@ -132,7 +134,8 @@ func (b *beside) describe(ctx context.Context, byLog bool, o *format.OpenOptions
 		}
 	}
 	for _, path := range b.Others {
-		add(record.FindDatasetBeside, record.Note, path, fmt.Sprintf("another append-only log, such as a backup, with %s; kvferry does not read it", count(ctx, aof.New(), path, o)))
+		add(record.FindDatasetBeside, record.Note, path, fmt.Sprintf("another append-only log, such as a backup, with %s; kvferry does not read it",
+			count(ctx, aof.New(), path, o)))
 	}
 }
 

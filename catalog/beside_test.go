@@ -66,7 +66,8 @@ func TestCountBeside(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		src, err := found.Open(context.Background(), &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Own: own, Report: func(record.Finding) { n++ }}})
+		src, err := found.Open(context.Background(),
+			&format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Own: own, Report: func(record.Finding) { n++ }}})
 		if err != nil {
 			t.Fatal(err)
 		}

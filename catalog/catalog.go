@@ -50,8 +50,8 @@ type Driver struct {
 // Default returns every format and store of this build.
 func Default() Catalog {
 	return Catalog{
-		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), ssdb.New(), keydbflash.New(),
-			redis.New(), aof.New(), live.New(), parquet.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), ssdb.New(),
+			keydbflash.New(), redis.New(), aof.New(), live.New(), parquet.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocks.Open, Create: build.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocks.Open, Create: build.CreateLevelDB, Peek: peekTables("leveldb")},

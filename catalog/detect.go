@@ -121,7 +121,8 @@ func (c *Catalog) isServers(named format.Format, ev *format.Evidence) error {
 	if err != nil {
 		return nil // maybe damaged: let the server's format report how
 	}
-	return fmt.Errorf("%s: is in the format %s (%s), not in that of %s: leave the name %s out of the location", ev.Dir, found.Name(), found.Limits().Detail, server, server)
+	return fmt.Errorf("%s: is in the format %s (%s), not in that of %s: leave the name %s out of the location", ev.Dir,
+		found.Name(), found.Limits().Detail, server, server)
 }
 
 func printVerdict(w io.Writer, found candidate) {
@@ -160,7 +161,9 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 		return fmt.Errorf("%s: unknown format: found %s%s", ev.Dir, what, otherDir(stores))
 	}
 	for _, f := range c.Formats {
-		if slices.ContainsFunc(f.Limits().Stores, func(s format.StoreSupport) bool { return s.Read && s.Store == stores[0].Kind }) {
+		if slices.ContainsFunc(f.Limits().Stores, func(s format.StoreSupport) bool {
+			return s.Read && s.Store == stores[0].Kind
+		}) {
 			names = append(names, locationIn(f, ev.Dir))
 		}
 	}
@@ -180,7 +183,8 @@ func (c *Catalog) unknownFile(ev *format.Evidence) error {
 		return err
 	}
 	if cutHeader(string(ev.Head)) {
-		return fmt.Errorf("%s: an RDB file that is cut off in its header, after %s; copy it again", ev.Dir, record.Count(int64(len(ev.Head)), "byte"))
+		return fmt.Errorf("%s: an RDB file that is cut off in its header, after %s; copy it again", ev.Dir,
+			record.Count(int64(len(ev.Head)), "byte"))
 	}
 	return fmt.Errorf("%s: neither an RDB file nor an append-only file; other formats have their data in directories; "+
 		"if the file is damaged at its beginning, name its format: rdb:%s or aof:%s", ev.Dir, ev.Dir, ev.Dir)
@@ -189,10 +193,11 @@ func (c *Catalog) unknownFile(ev *format.Evidence) error {
 // cutHeader reports whether a file is the beginning of the header of an RDB file.
 func cutHeader(head string) bool {
 	const headerLen, least = 9, 3
-	return len(head) >= least && len(head) < headerLen && slices.ContainsFunc([]string{"REDIS", "VALKEY"}, func(magic string) bool {
-		n := min(len(head), len(magic))
-		return head[:n] == magic[:n]
-	})
+	return len(head) >= least && len(head) < headerLen &&
+		slices.ContainsFunc([]string{"REDIS", "VALKEY"}, func(magic string) bool {
+			n := min(len(head), len(magic))
+			return head[:n] == magic[:n]
+		})
 }
 
 // partOfStore returns an error with advice if a file belongs to a store, else nil.
@@ -200,7 +205,8 @@ func (c *Catalog) partOfStore(path string) error {
 	dir := disk.Dir(path)
 	for _, d := range c.Drivers {
 		if _, err := d.Peek(dir); !errors.Is(err, store.ErrNotStore) && !disk.IsAccess(err) {
-			return fmt.Errorf("%s: a file of a database (%s): name the directory of the dataset, which is %s or one above it", path, d.Name, dir)
+			return fmt.Errorf("%s: a file of a database (%s): name the directory of the dataset, which is %s or one above it",
+				path, d.Name, dir)
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ func TestDetect(t *testing.T) {
 		{[3]int{0, 0, 0}, "/d: cannot detect the format: found a lmdb database in a/b that cannot be read (cut off), " +
 			"a rocksdb database (default), a leveldb database in c, 2 more; kvferry verify lists what is wrong when the format is named: a:/d or c:/d"},
 	} {
-		c := &Catalog{Formats: []format.Format{scored{name: "a", score: tc.scores[0]}, scored{name: "b", score: tc.scores[1]}, scored{name: "c", score: tc.scores[2]}}}
+		c := &Catalog{Formats: []format.Format{scored{name: "a", score: tc.scores[0]}, scored{name: "b", score: tc.scores[1]},
+			scored{name: "c", score: tc.scores[2]}}}
 		f, err := c.detect(ev, io.Discard)
 		got := ""
 		if err != nil {

@@ -60,7 +60,8 @@ func (c *Catalog) Source(given string) (*Place, error) {
 	}
 	if object.IsAddress(loc.Path) {
 		if c.Objects == nil {
-			return nil, format.Usagef("%s: an object store cannot be read here: download it first", escape.Text(object.Shown(loc.Path)))
+			return nil, format.Usagef("%s: an object store cannot be read here: download it first",
+				escape.Text(object.Shown(loc.Path)))
 		}
 		if loc.Path, err = c.Objects(loc.Path); err != nil {
 			return nil, format.Usagef("%w", err)
@@ -73,7 +74,8 @@ func (c *Catalog) Source(given string) (*Place, error) {
 // Find detects the format at a place, unless the location names it. It writes the verdict of each format to verbose.
 func (c *Catalog) Find(p *Place, verbose io.Writer) (*Found, error) {
 	if p.Remote() {
-		return &Found{Location: p.Location, Given: p.Given, Format: p.named, Driver: NoStores, Evidence: &format.Evidence{Dir: p.Path}}, nil
+		return &Found{Location: p.Location, Given: p.Given, Format: p.named, Driver: NoStores,
+			Evidence: &format.Evidence{Dir: p.Path}}, nil
 	}
 	ev, err := c.evidence(p.Path)
 	if err != nil {
@@ -120,7 +122,8 @@ func (c *Catalog) named(loc *Location) (format.Format, error) {
 func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 	if loc.Store != "" {
 		if kind := onlyOther(ev, loc.Store); kind != "" {
-			return nil, fmt.Errorf("%s: it is on %s, not on %s: write %s+%s:%s", loc.Path, kind, loc.Store, loc.Format, kind, loc.Path)
+			return nil, fmt.Errorf("%s: it is on %s, not on %s: write %s+%s:%s", loc.Path, kind, loc.Store, loc.Format, kind,
+				loc.Path)
 		}
 		return c.Driver(loc.Store)
 	}
@@ -195,7 +198,8 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		if err := c.partOfStore(path); err != nil {
 			return err
 		}
-		return fmt.Errorf("%s: a file; %s has its data in a directory; rdb: and aof: are the formats of single files", path, f.Name())
+		return fmt.Errorf("%s: a file; %s has its data in a directory; rdb: and aof: are the formats of single files", path,
+			f.Name())
 	case !st.IsDir() && (inDirectory || !st.Mode().IsRegular()):
 		return fmt.Errorf("%s: neither a directory nor a regular file%s", path, piped(f))
 	}

@@ -33,7 +33,8 @@ func TestGathered(t *testing.T) {
 		}
 		return ev, err
 	}}}}
-	for at, want := range map[string][]string{".": {"1/2/3/4", "a"}, "1": {"2/3/4", "2/3/x/5"}, work: {"data"}, "a": {"."}, "z": nil} {
+	for at, want := range map[string][]string{".": {"1/2/3/4", "a"}, "1": {"2/3/4", "2/3/x/5"}, work: {"data"}, "a": {"."},
+		"z": nil} {
 		ev, err := c.gather(filepath.Join(dir, at))
 		if err != nil {
 			t.Fatal(err)
@@ -51,8 +52,8 @@ func TestGathered(t *testing.T) {
 
 // TestCutHeader: three bytes of the header of an RDB file, or more, are one that is cut off.
 func TestCutHeader(t *testing.T) {
-	for head, want := range map[string]bool{"": false, "R": false, "RE": false, "VA": false, "RED": true, "VAL": true, "REDIS": true, "REDIS001": true, "VALKEY08": true,
-		"REDIS0011": false, "RADIS": false, "redis": false, "VALUE": false} {
+	for head, want := range map[string]bool{"": false, "R": false, "RE": false, "VA": false, "RED": true, "VAL": true,
+		"REDIS": true, "REDIS001": true, "VALKEY08": true, "REDIS0011": false, "RADIS": false, "redis": false, "VALUE": false} {
 		if got := cutHeader(head); got != want {
 			t.Errorf("%q: %t", head, got)
 		}
@@ -66,7 +67,8 @@ func TestFileIn(t *testing.T) {
 	for _, add := range []struct {
 		name, data string
 		one        string // the file that is named then
-	}{{"readme", "text", ""}, {"a.rdb", string(rdb), "a.rdb"}, {"empty", "", "a.rdb"}, {"b.rdb", string(rdb), ""}, {"c.rdb", string(rdb), ""}} {
+	}{{"readme", "text", ""}, {"a.rdb", string(rdb), "a.rdb"}, {"empty", "", "a.rdb"}, {"b.rdb", string(rdb), ""},
+		{"c.rdb", string(rdb), ""}} {
 		if err := os.WriteFile(filepath.Join(dir, add.name), []byte(add.data), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,8 @@ func open(t *testing.T, dir string) format.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := found.Open(context.Background(), &format.OpenOptions{Store: found.Driver.Open, Kind: found.Driver.Name, Options: store.Options{Resort: true}})
+	src, err := found.Open(context.Background(),
+		&format.OpenOptions{Store: found.Driver.Open, Kind: found.Driver.Name, Options: store.Options{Resort: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,8 @@ func check(t *testing.T, src format.Source, db string, spans []format.Span, want
 }
 
 // sum reads the records of some keys in spans of a database. It returns their fingerprint and the number of rows.
-func sum(t *testing.T, src format.Source, db string, spans []format.Span, keep func(key []byte) bool) (*record.Fingerprint, int64) {
+func sum(t *testing.T, src format.Source, db string, spans []format.Span,
+	keep func(key []byte) bool) (*record.Fingerprint, int64) {
 	t.Helper()
 	var f record.Fingerprint
 	var l record.Ledger

@@ -63,7 +63,8 @@ func TestMistaken(t *testing.T) {
 // TestMistakenSecrets: the advice on a location does not print its password.
 func TestMistakenSecrets(t *testing.T) {
 	c := catalog.Default()
-	for _, given := range []string{"valkey://u:secret@h:1", "kvrocks://u:secret@h:1", "REDIS://u:secret@h:1", "RDB:https://u:secret@h/x", "gs://b/k?sig=secret",
+	for _, given := range []string{"valkey://u:secret@h:1", "kvrocks://u:secret@h:1", "REDIS://u:secret@h:1",
+		"RDB:https://u:secret@h/x", "gs://b/k?sig=secret",
 		"Rdb:https://u:secret@h/x?X-Amz-Signature=secret"} {
 		if _, err := c.Target(given); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", given, err)

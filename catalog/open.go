@@ -69,7 +69,8 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	}
 	for _, c := range f.Evidence.Closed {
 		if !tried.below(disk.Join(f.Location.Path, filepath.FromSlash(c.Path))) {
-			report(record.FindStoreNotRead, c.Path, record.Warning, "kvferry may not read this directory ("+c.Err.Error()+"), in which "+f.Format.Name()+" has no databases")
+			report(record.FindStoreNotRead, c.Path, record.Warning,
+				"kvferry may not read this directory ("+c.Err.Error()+"), in which "+f.Format.Name()+" has no databases")
 		}
 	}
 	return src, nil

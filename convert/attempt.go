@@ -344,7 +344,8 @@ func (r *run) giveUp(cause error) *UnfinishedError {
 		}
 		return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Kept: true, Err: errors.Join(cause, r.work.Close())}
 	}
-	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: errors.Join(cause, r.withdraw(r.sending)), Stuck: r.work.Discard()}
+	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: errors.Join(cause, r.withdraw(r.sending)),
+		Stuck: r.work.Discard()}
 }
 
 // planTrial plans the tasks of a conversion that writes nothing.

@@ -111,7 +111,8 @@ func TestChangedBeforePublishing(t *testing.T) {
 // TestAdoptsTables checks that the target adopts no tables of a task whose types it cannot hold.
 func TestAdoptsTables(t *testing.T) {
 	var adopted []int
-	a := &attempt{run: &run{}, state: &work.State{Tasks: []*result.Result{{N: 0}, {N: 1}, {N: 2}}}, stores: &result.Stored{}, target: adopting{nil, &adopted}}
+	a := &attempt{run: &run{}, state: &work.State{Tasks: []*result.Result{{N: 0}, {N: 1}, {N: 2}}}, stores: &result.Stored{},
+		target: adopting{nil, &adopted}}
 	a.id = &work.Identity{Plan: &plan.Plan{Tasks: []pass.Task{{N: 0, Group: 1}, {N: 1}, {N: 2, Group: record.AllTypes}}}}
 	if err := a.adopt(); err != nil || !slices.Equal(adopted, []int{0, 2}) {
 		t.Errorf("the target adopts %d, %v", adopted, err)

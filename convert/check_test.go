@@ -33,7 +33,8 @@ func TestCheck(t *testing.T) {
 	other := newBench(t, records)
 	other.to.Bounds.SameName, other.to.Groups, other.o.Rename = false, b.to.Groups, true
 	other.run()
-	if err := errors.Join(os.RemoveAll(b.o.Target.Path), os.CopyFS(b.o.Target.Path, os.DirFS(filepath.Join(other.dir, "dst")))); err != nil {
+	if err := errors.Join(os.RemoveAll(b.o.Target.Path),
+		os.CopyFS(b.o.Target.Path, os.DirFS(filepath.Join(other.dir, "dst")))); err != nil {
 		t.Fatal(err)
 	}
 	var proof *ProofError

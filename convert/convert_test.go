@@ -285,7 +285,8 @@ func TestLossesAllowed(t *testing.T) {
 }
 
 func TestTypesThatTheTargetLacks(t *testing.T) {
-	records := append(fake.Dataset(1), fake.Record{DB: "0", Type: record.Stream, Key: []byte("s"), Elems: []record.Element{{Name: []byte("id")}}})
+	records := append(fake.Dataset(1), fake.Record{DB: "0", Type: record.Stream, Key: []byte("s"),
+		Elems: []record.Element{{Name: []byte("id")}}})
 	b := newBench(t, records)
 	b.fails("1 × stream")
 	b.o.AllowLoss = []string{"stream"}
@@ -332,7 +333,8 @@ func partOf(rep *Report, typ string) int64 {
 
 func TestDamageRefuses(t *testing.T) {
 	damaged := func(s *fake.Source) {
-		s.Findings = []record.Finding{{Kind: "count", Severity: record.Error, Type: record.Hash, DB: "0", Key: []byte("h"), Detail: "3, not 4"},
+		s.Findings = []record.Finding{{Kind: "count", Severity: record.Error, Type: record.Hash, DB: "0", Key: []byte("h"),
+			Detail: "3, not 4"},
 			{Kind: "garbage", Severity: record.Warning, Type: record.List}}
 	}
 	b := newBench(t, fake.Dataset(1))
@@ -362,7 +364,8 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	b = newBench(t, fake.Dataset(1))
 	b.to.Spoil = func(r *fake.Record) { r.Elems = r.Elems[:1] }
 	var proof *ProofError
-	if err := b.fails("the proof failed; nothing is published: database 0 hash: "); !errors.As(err, &proof) || len(proof.Parts) != 4 {
+	if err := b.fails("the proof failed; nothing is published: database 0 hash: "); !errors.As(err, &proof) ||
+		len(proof.Parts) != 4 {
 		t.Errorf("%v", err)
 	}
 

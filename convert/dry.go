@@ -85,7 +85,8 @@ type dryRun struct {
 
 // phases returns the phases of a dry run.
 func (d *dryRun) phases(o *Options) []phase {
-	out := slices.Concat([]phase{{name: "watched", run: d.watch}}, planning, []phase{{name: "begun", run: d.begin}, {name: "back", run: d.wayBack}})
+	out := slices.Concat([]phase{{name: "watched", run: d.watch}}, planning,
+		[]phase{{name: "begun", run: d.begin}, {name: "back", run: d.wayBack}})
 	if !o.Estimate {
 		out = append(out, counting...)
 	}
@@ -121,7 +122,8 @@ func (d *dryRun) sample(a *attempt, ctx context.Context) error {
 	rounded := int64(len(a.id.Plan.Tasks)) // task sizes are rounded down
 	rep.Sampled = a.o.Estimate && est.SampleBytes+rounded < est.SourceBytes
 	all := time.Since(a.began)
-	rep.Timings = Timings{Prepare: a.timings.Prepare, Preparation: a.timings.Preparation, Run: (all - d.planned).Seconds(), Total: all.Seconds()}
+	rep.Timings = Timings{Prepare: a.timings.Prepare, Preparation: a.timings.Preparation, Run: (all - d.planned).Seconds(),
+		Total: all.Seconds()}
 	if rep.Sampled {
 		rep.Unseen = a.unseen(rep)
 	}
@@ -161,8 +163,8 @@ func (d *dryRun) wayBack(a *attempt, ctx context.Context) error {
 	if !a.o.Plan {
 		return nil
 	}
-	back, err := transfer.NewBack(ctx, a.src, a.id.Plan.DBs, a.id.Plan.TargetDBs, a.o.Target.Format.Limits(), filepath.Join(a.work.Path, "back"),
-		format.CreateOptions{Create: discard, TempDir: a.work.Spools(), Now: a.o.Now})
+	back, err := transfer.NewBack(ctx, a.src, a.id.Plan.DBs, a.id.Plan.TargetDBs, a.o.Target.Format.Limits(),
+		filepath.Join(a.work.Path, "back"), format.CreateOptions{Create: discard, TempDir: a.work.Spools(), Now: a.o.Now})
 	if err == nil {
 		a.rules.Back = back
 	}

@@ -32,7 +32,8 @@ type estimator struct {
 
 // estimate converts about budget bytes of the source in a temporary directory. It also returns the results of the
 // sample's tasks. create makes the stores.
-func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64, prove bool) (_ *Estimate, results []*result.Result, err error) {
+func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64,
+	prove bool) (_ *Estimate, results []*result.Result, err error) {
 	s, err := plan.TakeSample(a.src, a.id.Plan, budget)
 	if err != nil {
 		return nil, nil, err

@@ -23,7 +23,8 @@ import (
 // TestUsualBudget checks that samples grow with the source, between two bounds.
 func TestUsualBudget(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
-	for size, want := range map[int64]int64{0: 64 * mib, gib: 64 * mib, 10 * gib: gib / 10, 50 * gib: 256 * mib, 1024 * gib: 256 * mib} {
+	for size, want := range map[int64]int64{0: 64 * mib, gib: 64 * mib, 10 * gib: gib / 10, 50 * gib: 256 * mib,
+		1024 * gib: 256 * mib} {
 		if got := usualBudget(size); got != want {
 			t.Errorf("of %d: %d, want %d", size, got, want)
 		}
@@ -52,11 +53,14 @@ func TestEstimate(t *testing.T) {
 		b := newBench(t, nil)
 		b.o.Workers, b.to.Bounds.Place = 2, format.InDirectory
 		change(&b.o)
-		all := &plan.Plan{Bytes: 5000, Tasks: []pass.Task{{DB: "0", Types: hash, Bytes: 2000}, {DB: "0", Types: hash, Bytes: 1000}, {DB: "0", Types: set, Bytes: 2000}}}
-		part := &plan.Plan{Tasks: []pass.Task{{DB: "0", Types: hash, Bytes: 100}, {N: 1, DB: "0", Types: hash, Bytes: 100}, {N: 2, DB: "0", Types: set, Bytes: 50}}}
+		all := &plan.Plan{Bytes: 5000, Tasks: []pass.Task{{DB: "0", Types: hash, Bytes: 2000},
+			{DB: "0", Types: hash, Bytes: 1000}, {DB: "0", Types: set, Bytes: 2000}}}
+		part := &plan.Plan{Tasks: []pass.Task{{DB: "0", Types: hash, Bytes: 100}, {N: 1, DB: "0", Types: hash, Bytes: 100},
+			{N: 2, DB: "0", Types: set, Bytes: 50}}}
 		e := &estimator{sample: &plan.Sample{Tasks: part.Tasks, Weights: []float64{10, 20, 40}, Bytes: 250, Whole: whole},
-			of:   &attempt{id: &work.Identity{Plan: all}, results: results},
-			took: []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, usage: usage, final: 1000, finish: 7 * time.Second, prove: 3 * time.Second,
+			of: &attempt{id: &work.Identity{Plan: all}, results: results},
+			took: []time.Duration{time.Second, 2 * time.Second,
+				3 * time.Second}, usage: usage, final: 1000, finish: 7 * time.Second, prove: 3 * time.Second,
 			attempt: &attempt{run: &run{o: &b.o}, results: []*result.Result{res(100, 5), res(200, 10), res(300, 0)}}}
 		return e.result()
 	}
@@ -94,8 +98,9 @@ func TestUnseen(t *testing.T) {
 	a := &attempt{src: src, id: &work.Identity{Plan: &plan.Plan{Tasks: []pass.Task{
 		{DB: "0", Types: record.Of(record.String, record.Hash, record.ZSet)}, {DB: "0", Types: record.Of(record.List, record.Stream)}}}}}
 	rep := &Report{
-		Parts:  []result.PartDigest{{Type: "string", Digest: record.Digest{Records: 1}}, {Type: "list"}},
-		Losses: []LossKind{{Kind: "stream", Samples: []result.Sample{{Type: "stream"}}}, {Kind: "field-expiry", Samples: []result.Sample{{Type: "hash"}}}},
+		Parts: []result.PartDigest{{Type: "string", Digest: record.Digest{Records: 1}}, {Type: "list"}},
+		Losses: []LossKind{{Kind: "stream", Samples: []result.Sample{{Type: "stream"}}},
+			{Kind: "field-expiry", Samples: []result.Sample{{Type: "hash"}}}},
 	}
 	if got := fmt.Sprint(a.unseen(rep)); got != "[list]" {
 		t.Errorf("not seen: %s, want list: the source has no zset, and no task is about sets", got)

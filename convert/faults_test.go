@@ -78,7 +78,8 @@ func failAt(t *testing.T, n int64, fault error, stays bool, tree string) bool {
 		if b.tree() != tree {
 			t.Errorf("%s: another target", name)
 		}
-		if read, err := ReadReport(ReportPath(b.o.Target.Path)); err != nil || read.Records() != 60 || rep == nil && after == nil {
+		read, err := ReadReport(ReportPath(b.o.Target.Path))
+		if err != nil || read.Records() != 60 || rep == nil && after == nil {
 			t.Errorf("%s: the report: %v", name, err)
 		}
 	} else if _, err := os.Lstat(ReportPath(b.o.Target.Path)); err == nil && !stays {

@@ -76,7 +76,8 @@ func TestCompare(t *testing.T) {
 	var a, b, c record.Fingerprint
 	a.Add(part, record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Lo: 1}})
 	b.Add(part, record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Lo: 2}})
-	findings := []result.FindingKind{{Kind: "count", Severity: "error", Count: 1, Samples: []result.Sample{{Detail: "bad"}}}, {Kind: "x", Severity: "note"}}
+	findings := []result.FindingKind{{Kind: "count", Severity: "error", Count: 1, Samples: []result.Sample{{Detail: "bad"}}},
+		{Kind: "x", Severity: "note"}}
 	for _, e := range []struct {
 		want, got *record.Fingerprint
 		seconds   bool
@@ -143,10 +144,12 @@ func TestOptionTexts(t *testing.T) {
 	b.o.Prefer = []record.Type{record.Hash}
 	b.o.Layout = format.LayoutFlat
 	m := optionTexts(&b.o)
-	if !strings.HasPrefix(m["key-file"], "2 keys, digest ") || m["match"] != `["x*"]` || m["on-conflict"] != "keep=[hash]" || m["layout"] != "flat" {
+	if !strings.HasPrefix(m["key-file"], "2 keys, digest ") || m["match"] != `["x*"]` || m["on-conflict"] != "keep=[hash]" ||
+		m["layout"] != "flat" {
 		t.Errorf("%v", m)
 	}
-	if m := optionTexts(&Options{Source: b.o.Source, Target: b.o.Target, Selection: new(filter.Selection)}); m["layout"] != "auto" || m["expired"] != "drop" {
+	if m := optionTexts(&Options{Source: b.o.Source, Target: b.o.Target,
+		Selection: new(filter.Selection)}); m["layout"] != "auto" || m["expired"] != "drop" {
 		t.Errorf("%v", m)
 	}
 }
@@ -207,7 +210,8 @@ func TestRename(t *testing.T) {
 			t.Errorf("a plan opened %d readers, a dry run %d", once, twice)
 		}
 		rep := b.run()
-		if p, c := planned.Losses[0], rep.Losses[0]; planned.Records() != rep.Records() || len(planned.Losses) != len(rep.Losses) || p.Count != c.Count || p.Drops {
+		p, c := planned.Losses[0], rep.Losses[0]
+		if planned.Records() != rep.Records() || len(planned.Losses) != len(rep.Losses) || p.Count != c.Count || p.Drops {
 			t.Errorf("planned %d records, losses %+v", planned.Records(), planned.Losses)
 		} else if got, want := planned.Ledger[0].Classes["copied"], rep.Ledger[0].Classes["copied"]; got != want {
 			t.Errorf("planned %d rows, want %d", got, want)
@@ -227,7 +231,8 @@ func TestRename(t *testing.T) {
 			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
 		}
 		got := strings.Join(names, ", ")
-		if begin := "key00 string, key00:hash hash, key01 list, key01:set string, key01:set_ set, key02 string, key02:zset zset, "; !strings.HasPrefix(got, begin) {
+		begin := "key00 string, key00:hash hash, key01 list, key01:set string, key01:set_ set, key02 string, key02:zset zset, "
+		if !strings.HasPrefix(got, begin) {
 			t.Errorf("%s", got)
 		}
 		if want == "" {
@@ -276,7 +281,8 @@ func TestNameOfNothing(t *testing.T) {
 			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
 		}
 		if got := strings.Join(names, ", "); got != c.Names || !maps.Equal(losses, c.losses) {
-			t.Errorf("rename %v, prefer %s: %s with losses %v, want %s with %v", c.rename, c.prefer, got, losses, c.Names, c.losses)
+			t.Errorf("rename %v, prefer %s: %s with losses %v, want %s with %v", c.rename, c.prefer, got, losses, c.Names,
+				c.losses)
 		}
 	}
 }
@@ -325,7 +331,8 @@ func TestRenameGrowth(t *testing.T) {
 func TestStringsAtOnce(t *testing.T) {
 	var records []fake.Record
 	for _, key := range []string{"a", "b", "c", "d", "lost1", "lost2", "lost3", "note1", "note2", "x", "y"} {
-		records = append(records, fake.Record{DB: "0", Type: record.String, Key: []byte(key), Elems: []record.Element{{Value: []byte("of " + key)}}})
+		records = append(records, fake.Record{DB: "0", Type: record.String, Key: []byte(key),
+			Elems: []record.Element{{Value: []byte("of " + key)}}})
 	}
 	for _, group := range []record.TypeSet{record.Of(record.String), record.AllTypes} {
 		b := newBench(t, records)
@@ -397,7 +404,8 @@ func TestWithEmpty(t *testing.T) {
 		{"far off", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 16", "0 16"},
 		{"no number", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 x", "0 x"},
 	} {
-		a := &attempt{src: &fake.Source{Of: fake.NewFormat(), Laid: c.from}, run: &run{o: &Options{Target: Output{Format: c.target}, Selection: c.chosen}}}
+		a := &attempt{src: &fake.Source{Of: fake.NewFormat(), Laid: c.from},
+			run: &run{o: &Options{Target: Output{Format: c.target}, Selection: c.chosen}}}
 		if got := strings.Join(a.withEmpty(strings.Fields(c.dbs), c.layout), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}

@@ -165,7 +165,8 @@ func (o *Options) normalize() (*Options, error) {
 		n.Version = 1
 	}
 	if n.Version&0xFF == 0xFF || n.Version < 0 {
-		return nil, fmt.Errorf("version %d cannot be used: the original engines do not find rows of versions whose low byte is 0xFF", n.Version)
+		return nil, fmt.Errorf("version %d cannot be used: the original engines do not find rows of versions whose low byte is 0xFF",
+			n.Version)
 	}
 	if !n.Resume { // a resumed run takes its time from the journal
 		if err := n.checkSelection(); err != nil {

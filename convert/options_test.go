@@ -31,7 +31,9 @@ func TestNoPlaceForWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = o.noPlace(place)
-	if text := err.Error(); !strings.HasPrefix(text, dir+": cannot write to the working directory (permission denied)") || !errors.Is(err, fs.ErrPermission) {
+	text := err.Error()
+	if !strings.HasPrefix(text, dir+": cannot write to the working directory (permission denied)") ||
+		!errors.Is(err, fs.ErrPermission) {
 		t.Error(text)
 	}
 	if err := o.noPlace(fs.ErrExist); err != fs.ErrExist {
@@ -51,12 +53,14 @@ func TestOptionsInReports(t *testing.T) {
 	b.o.Namespace, b.o.MaxBitmap, b.o.Cluster, b.o.SST, b.o.Source.WALDir, b.o.Rename = "n", 5, true, true, "/wal", true
 	b.o.Selection = &filter.Selection{KeepExpired: true}
 	b.o.Layout, b.to.Bounds.Instances, b.to.Bounds.Slots = format.LayoutAuto, 3, 1024
-	all := map[string]string{"source": "fake+files", "target": "fake+files", "layout": "auto", "version-epoch": "3", "expired": "keep", "namespace": "n", "max-bitmap": "5",
+	all := map[string]string{"source": "fake+files", "target": "fake+files", "layout": "auto", "version-epoch": "3",
+		"expired": "keep", "namespace": "n", "max-bitmap": "5",
 		"cluster": "yes", "sst": "yes", "wal-dir": "/wal", "on-conflict": "rename", "instances": "3", "slots": "1024"}
 	if got := optionTexts(&b.o); !maps.Equal(got, all) {
 		t.Errorf("%v, want %v", got, all)
 	}
-	b.o.Instances, b.o.Slots, b.o.Target.Address, b.o.Rename, b.o.Prefer = 5, 7, "redis://h", false, []record.Type{record.Set, record.Hash}
+	b.o.Instances, b.o.Slots, b.o.Target.Address, b.o.Rename, b.o.Prefer = 5, 7, "redis://h", false, []record.Type{record.Set,
+		record.Hash}
 	all["instances"], all["slots"], all["target"], all["on-conflict"] = "5", "7", "redis://h", "keep=[set hash]"
 	if got := optionTexts(&b.o); !maps.Equal(got, all) {
 		t.Errorf("%v, want %v", got, all)
@@ -65,14 +69,17 @@ func TestOptionsInReports(t *testing.T) {
 
 // TestNormalize checks that unset options get their defaults and that others are unchanged.
 func TestNormalize(t *testing.T) {
-	if n, err := (&Options{Now: testNow}).normalize(); err != nil || n.Workers != 1 || n.Version != 1 || n.Memory != 512<<20 || n.Selection == nil || n.crash == nil {
+	if n, err := (&Options{Now: testNow}).normalize(); err != nil || n.Workers != 1 || n.Version != 1 || n.Memory != 512<<20 ||
+		n.Selection == nil || n.crash == nil {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if n, err := (&Options{Now: testNow, Workers: 7, Version: 5, Memory: 9, Resume: true}).normalize(); err != nil || n.Workers != 7 || n.Version != 5 || n.Memory != 9 ||
+	if n, err := (&Options{Now: testNow, Workers: 7, Version: 5, Memory: 9, Resume: true}).normalize(); err != nil ||
+		n.Workers != 7 || n.Version != 5 || n.Memory != 9 ||
 		n.storeMemory() != 1 {
 		t.Errorf("%+v, %v", n, err)
 	}
-	for version, ok := range map[int32]bool{-1: false, 0xfe: true, 0xff: false, 0x100: true, 0x1ff: false, math.MaxInt32: false, math.MinInt32: false} {
+	for version, ok := range map[int32]bool{-1: false, 0xfe: true, 0xff: false, 0x100: true, 0x1ff: false, math.MaxInt32: false,
+		math.MinInt32: false} {
 		if _, err := (&Options{Version: version}).normalize(); (err == nil) != ok {
 			t.Errorf("version %d: %v", version, err)
 		}

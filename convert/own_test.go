@@ -47,7 +47,8 @@ func TestOwn(t *testing.T) {
 		if _, err := Check(context.Background(), &b.o, false); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(f.told, fmt.Sprintf(" created %t", own)) || !strings.HasSuffix(f.told, " opened false") || strings.Contains(f.told, "opened true") {
+		if !strings.HasPrefix(f.told, fmt.Sprintf(" created %t", own)) || !strings.HasSuffix(f.told, " opened false") ||
+			strings.Contains(f.told, "opened true") {
 			t.Errorf("a check of %s:%s", name, f.told)
 		}
 	}

@@ -21,9 +21,11 @@ func (o *Options) checkParts() error {
 	case o.uploads():
 		return format.Usagef("a target in an object store is not written in parts: convert to a directory that the machines share, and upload what is there")
 	case o.Source.Format.Limits().Place == format.OnServer || o.Source.Path == "-":
-		return format.Usagef("%s: processes that read it at different times would not see the same data: convert it to an RDB file first, and that in parts", o.Source.Path)
+		return format.Usagef("%s: processes that read it at different times would not see the same data: convert it to an RDB file first, and that in parts",
+			o.Source.Path)
 	case o.Discard:
-		return format.Usagef("--discard drops all parts of a conversion, also those that other processes work on: remove %s instead", work.Path(o.Target.Path))
+		return format.Usagef("--discard drops all parts of a conversion, also those that other processes work on: remove %s instead",
+			work.Path(o.Target.Path))
 	}
 	return nil
 }

@@ -72,7 +72,8 @@ func TestParts(t *testing.T) {
 					records += p.Records
 				}
 			}
-			if _, err := Finish(context.Background(), &b.o); k > 1 && (!errors.As(err, &missing) || !slices.Contains(missing.Missing, k-1)) {
+			_, err := Finish(context.Background(), &b.o)
+			if k > 1 && (!errors.As(err, &missing) || !slices.Contains(missing.Missing, k-1)) {
 				t.Errorf("before part %d/%d: %v", k-1, n, err)
 			}
 			b.o.Now = b.o.Now.Add(time.Hour) // the clock of the first part is used
@@ -90,7 +91,8 @@ func TestParts(t *testing.T) {
 		if b.tree() != tree {
 			t.Errorf("%d parts make another target", n)
 		}
-		if got.Records() != want.Records() || !got.Proof.Done || got.InParts != n || fmt.Sprint(got.Ledger) != fmt.Sprint(want.Ledger) {
+		if got.Records() != want.Records() || !got.Proof.Done || got.InParts != n ||
+			fmt.Sprint(got.Ledger) != fmt.Sprint(want.Ledger) {
 			t.Errorf("report %+v", got)
 		}
 		if again := b.finish(); again.InParts != n || !b.part(n, n).Already {
@@ -205,7 +207,8 @@ func TestPartsRefuse(t *testing.T) {
 
 // TestPartDamaged checks that errors name the damaged report or journal of a part, which makes no target.
 func TestPartDamaged(t *testing.T) {
-	for file, want := range map[string]string{"report.json": "parts/1-of-2/report.json: unexpected end of JSON input", "journal": "parts/1-of-2/journal: line 1: "} {
+	for file, want := range map[string]string{"report.json": "parts/1-of-2/report.json: unexpected end of JSON input",
+		"journal": "parts/1-of-2/journal: line 1: "} {
 		b := newBench(t, fake.Dataset(2))
 		b.crashable("never")
 		b.part(1, 2)
@@ -222,7 +225,8 @@ func TestPartDamaged(t *testing.T) {
 		if err := os.Remove(filepath.Join(b.dir, "dst.kvferry/parts/1-of-2", file)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := RunPart(context.Background(), &b.o, pass.Part{K: 1, N: 2}); file == "report.json" && !errors.Is(err, os.ErrNotExist) {
+		if _, err := RunPart(context.Background(), &b.o, pass.Part{K: 1, N: 2}); file == "report.json" &&
+			!errors.Is(err, os.ErrNotExist) {
 			t.Errorf("no %s: %v", file, err)
 		}
 	}
@@ -322,7 +326,8 @@ func TestPartsRename(t *testing.T) {
 	flipped := bytes.Clone(data)
 	flipped[len(data)/2] ^= 1
 	must(t, os.WriteFile(files[2], flipped, 0o644))
-	if _, err := RunPart(context.Background(), &b.o, pass.Part{K: 3, N: 4}); err == nil || !strings.Contains(err.Error(), files[2]) {
+	if _, err := RunPart(context.Background(), &b.o, pass.Part{K: 3, N: 4}); err == nil ||
+		!strings.Contains(err.Error(), files[2]) {
 		t.Errorf("damaged names: %v", err)
 	}
 	must(t, os.Remove(files[2]))

@@ -17,29 +17,31 @@ var (
 )
 
 // building is a conversion up to a target that is complete in the work directory.
-var building = slices.Concat([]phase{{undo: (*attempt).abandon}, {name: "reached", when: (*Options).uploads, run: (*attempt).reach}}, reading, []phase{
-	{name: "continued", done: (*attempt).unmade, run: (*attempt).takeOver},
-	{name: "restored", done: (*attempt).isMade, run: (*attempt).restore},
-	{name: "planned", done: (*attempt).isPlanned, run: (*attempt).planNew, entry: (*attempt).planned},
-	{name: "adopted", done: (*attempt).isNew, run: (*attempt).takeUp},
-	{name: "roomy", done: (*attempt).isMade, run: (*attempt).checkSpace},
-	{name: "looked", step: "look", weight: 0.5, sized: true, when: (*Options).renames, done: (*attempt).isMade,
-		run: (*attempt).findRenames},
-	{name: "counted", step: "count", weight: 0.3, sized: true, when: (*Options).onServer, done: (*attempt).isMade,
-		run: (*attempt).foresee},
-	{name: "converted", step: "convert", weight: 1, sized: true, done: (*attempt).isMade, run: (*attempt).transfer,
-		took: func(t *Timings) *float64 { return &t.Run }},
-	{step: "finish", weight: 0.05, when: (*Options).inParts, done: (*attempt).isMade},
-	{step: "finish", weight: 0.4, when: (*Options).inFile, done: (*attempt).isMade},
-	{name: "finish", done: (*attempt).isMade, run: (*attempt).checkTasks,
-		entry: func(*attempt) work.Entry { return work.Entry{Finishing: true} }, took: finishing},
-	{name: "kept", done: (*attempt).isMade, run: (*attempt).keep, took: finishing},
-	{step: "fetch", weight: 0.3, when: (*Options).fetches, done: (*attempt).isMade},
-	{name: "finished", done: (*attempt).isMade, run: (*attempt).finish, entry: (*attempt).written, took: finishing},
-})
+var building = slices.Concat(
+	[]phase{{undo: (*attempt).abandon}, {name: "reached", when: (*Options).uploads, run: (*attempt).reach}}, reading, []phase{
+		{name: "continued", done: (*attempt).unmade, run: (*attempt).takeOver},
+		{name: "restored", done: (*attempt).isMade, run: (*attempt).restore},
+		{name: "planned", done: (*attempt).isPlanned, run: (*attempt).planNew, entry: (*attempt).planned},
+		{name: "adopted", done: (*attempt).isNew, run: (*attempt).takeUp},
+		{name: "roomy", done: (*attempt).isMade, run: (*attempt).checkSpace},
+		{name: "looked", step: "look", weight: 0.5, sized: true, when: (*Options).renames, done: (*attempt).isMade,
+			run: (*attempt).findRenames},
+		{name: "counted", step: "count", weight: 0.3, sized: true, when: (*Options).onServer, done: (*attempt).isMade,
+			run: (*attempt).foresee},
+		{name: "converted", step: "convert", weight: 1, sized: true, done: (*attempt).isMade, run: (*attempt).transfer,
+			took: func(t *Timings) *float64 { return &t.Run }},
+		{step: "finish", weight: 0.05, when: (*Options).inParts, done: (*attempt).isMade},
+		{step: "finish", weight: 0.4, when: (*Options).inFile, done: (*attempt).isMade},
+		{name: "finish", done: (*attempt).isMade, run: (*attempt).checkTasks,
+			entry: func(*attempt) work.Entry { return work.Entry{Finishing: true} }, took: finishing},
+		{name: "kept", done: (*attempt).isMade, run: (*attempt).keep, took: finishing},
+		{step: "fetch", weight: 0.3, when: (*Options).fetches, done: (*attempt).isMade},
+		{name: "finished", done: (*attempt).isMade, run: (*attempt).finish, entry: (*attempt).written, took: finishing},
+	})
 
 // assembly leaves the target of all parts in the work directory, where processes may prove it.
-var assembly = append(slices.Clone(building), phase{name: "scanned", run: (*attempt).shareScan}, phase{name: "closed", run: (*attempt).leave})
+var assembly = append(slices.Clone(building), phase{name: "scanned", run: (*attempt).shareScan},
+	phase{name: "closed", run: (*attempt).leave})
 
 // conversion is a conversion to its end. The proof reads written data, which is compressed already.
 var conversion = slices.Concat(building, []phase{

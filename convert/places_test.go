@@ -109,7 +109,8 @@ func TestForeignPlaces(t *testing.T) {
 	b.write("dst.kvferry-report.json", []byte("{}"))
 	b.o.Resume = false
 	b.refused("dst.kvferry-report.json: already exists; kvferry does not overwrite it: move it away")
-	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry-report.json")), os.Mkdir(filepath.Join(b.dir, "dst.kvferry-report.json"), 0o755))
+	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry-report.json")),
+		os.Mkdir(filepath.Join(b.dir, "dst.kvferry-report.json"), 0o755))
 	b.refused("dst.kvferry-report.json: already exists")
 	if _, err := DryRun(context.Background(), &b.o); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("dry run: %v", err)
@@ -277,7 +278,8 @@ func TestEarlierReports(t *testing.T) {
 	if !strings.HasSuffix(rep.Earlier, ".4.json") {
 		t.Errorf("kept %q", rep.Earlier)
 	}
-	if got := b.reports(); got != fmt.Sprintf("report.1.json %d, report.2.json %d, report.4.json %d, report.json %d", want[0], want[1], want[2], want[0]) {
+	if got := b.reports(); got != fmt.Sprintf("report.1.json %d, report.2.json %d, report.4.json %d, report.json %d", want[0],
+		want[1], want[2], want[0]) {
 		t.Errorf("reports %s", got)
 	}
 }
@@ -323,7 +325,8 @@ func TestEarlierReportsAfterACrash(t *testing.T) {
 		b.o.Resume = true
 		rep, err := Run(context.Background(), &b.o)
 		must(t, err)
-		if got := b.reports(); got != fmt.Sprintf("report.1.json %d, report.json %d", old.Records(), rep.Records()) || rep.Records() != 60 {
+		got := b.reports()
+		if got != fmt.Sprintf("report.1.json %d, report.json %d", old.Records(), rep.Records()) || rep.Records() != 60 {
 			t.Errorf("%s: reports %s", step, got)
 		}
 		if (rep.Earlier != "") != (step == "publish") { // at later steps the killed run had set it aside
@@ -335,7 +338,8 @@ func TestEarlierReportsAfterACrash(t *testing.T) {
 
 func TestReadReportRefuses(t *testing.T) {
 	b := newBench(t, nil)
-	for name, data := range map[string]string{"empty": "", "object": "{}", "list": "[]", "half": `{"source":{"format":"fake"}`, "other": `{"source":{"format":"fake"},"target":{}}`} {
+	for name, data := range map[string]string{"empty": "", "object": "{}", "list": "[]", "half": `{"source":{"format":"fake"}`,
+		"other": `{"source":{"format":"fake"},"target":{}}`} {
 		b.write(name, []byte(data))
 	}
 	must(t, os.Truncate(filepath.Join(b.dir, "empty"), maxReport+1)) // zeros, never read

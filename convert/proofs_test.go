@@ -173,7 +173,8 @@ func TestProofsAwaited(t *testing.T) {
 	waits := func(want MissingError) {
 		t.Helper()
 		var missing *MissingError
-		if _, err := Finish(context.Background(), &b.o); !errors.As(err, &missing) || missing.Assemble != want.Assemble || missing.Proofs != want.Proofs ||
+		_, err := Finish(context.Background(), &b.o)
+		if !errors.As(err, &missing) || missing.Assemble != want.Assemble || missing.Proofs != want.Proofs ||
 			missing.Parts != want.Parts || !slices.Equal(missing.Missing, want.Missing) {
 			t.Errorf("%v, want %v", err, &want)
 		}

@@ -57,7 +57,8 @@ func (e *ProofError) Error() string {
 func (m *Mismatch) difference() string {
 	if m.Source.Records != m.Target.Records || m.Source.Elements != m.Target.Elements {
 		return fmt.Sprintf("%s and %s were written, %s and %s read back",
-			record.Count(m.Source.Records, "record"), record.Count(m.Source.Elements, "element"), record.Number(m.Target.Records), record.Number(m.Target.Elements))
+			record.Count(m.Source.Records, "record"), record.Count(m.Source.Elements, "element"), record.Number(m.Target.Records),
+			record.Number(m.Target.Elements))
 	}
 	return fmt.Sprintf("fingerprint %s was written, %s read back", m.Source.Millis, m.Target.Millis)
 }
@@ -65,7 +66,8 @@ func (m *Mismatch) difference() string {
 // prove reads the target back, but for what other processes have read, and compares it with the fingerprint of the
 // written records. Errors that the source has, too, are a loss that was allowed, and no faults of the target. It returns
 // the number of parts that others have read.
-func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint, source []result.FindingKind) (others int, err error) {
+func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint,
+	source []result.FindingKind) (others int, err error) {
 	all, tasks, err := a.proofs(plan.ProofTasks(back, a.id.Plan))
 	if err != nil {
 		return 0, err

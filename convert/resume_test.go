@@ -139,7 +139,9 @@ func TestKilledAndResumed(t *testing.T) {
 	tree := whole.tree()
 	var phases []string
 	for _, p := range conversion {
-		if p.name != "" && !slices.Contains([]string{"continued", "adopted", "looked", "counted", "concluded", "reached", "uploaded", "appeared"}, p.name) { // no part of this run
+		if p.name != "" && !slices.Contains(
+			[]string{"continued", "adopted", "looked", "counted", "concluded", "reached", "uploaded", "appeared"}, p.name) {
+			// no part of this run
 			phases = append(phases, p.name)
 		}
 	}
@@ -171,7 +173,8 @@ func TestKilledAndResumed(t *testing.T) {
 		if b.tree() != tree {
 			t.Errorf("%s: the resumed run wrote something else", step)
 		}
-		if got.Records() != want.Records() || !got.Proof.Done || !got.Now.Equal(testNow) && !slices.Contains(phases[:planned], step) {
+		if got.Records() != want.Records() || !got.Proof.Done ||
+			!got.Now.Equal(testNow) && !slices.Contains(phases[:planned], step) {
 			t.Errorf("%s: report %+v", step, got)
 		}
 	}
@@ -272,7 +275,8 @@ func TestResumeRefuses(t *testing.T) {
 		_, err := Run(context.Background(), &b.o)
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, want %q", name, err, c.text)
-		} else if text := err.Error(); strings.Contains(text, "continues it") || strings.Count(text, "start over with --discard") != 1 {
+		} else if text := err.Error(); strings.Contains(text, "continues it") ||
+			strings.Count(text, "start over with --discard") != 1 {
 			t.Errorf("%s: it says that the run that failed can be continued: %s", name, text)
 		}
 		b.leaves("dst.kvferry", "src")

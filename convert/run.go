@@ -23,7 +23,8 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Resume && o.Source.Format.Limits().Place == format.OnServer {
-		return nil, fmt.Errorf("%s: a conversion from a running server cannot be resumed: leave out --resume, or convert the server to an RDB file first and resume from that", o.Source.Path)
+		return nil, fmt.Errorf("%s: a conversion from a running server cannot be resumed: leave out --resume, or convert the server to an RDB file first and resume from that",
+			o.Source.Path)
 	}
 	if err := o.findWork(); err != nil {
 		return nil, err
@@ -36,7 +37,8 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 		return nil, err
 	}
 	if !o.Discard && work.FindParts(o.Target.Path).Exist() {
-		return nil, fmt.Errorf("%s: holds parts of this conversion; go on with --part or --finish, or start over with --discard", work.Path(o.Target.Path))
+		return nil, fmt.Errorf("%s: holds parts of this conversion; go on with --part or --finish, or start over with --discard",
+			work.Path(o.Target.Path))
 	}
 	if o.Discard {
 		if err := o.dropUpload(); err != nil {

@@ -119,7 +119,8 @@ func TestSelections(t *testing.T) {
 					classes[class] += n
 				}
 			}
-			if classes["copied"] != copied || classes["filtered"] != filtered || classes["expired"] != expired || len(classes) != 3 {
+			if classes["copied"] != copied || classes["filtered"] != filtered || classes["expired"] != expired ||
+				len(classes) != 3 {
 				t.Errorf("%s: %v; want %d copied, %d filtered, %d expired", name, classes, copied, filtered, expired)
 			}
 			if _, ok := rep.Options[name]; !ok && name != "all of them" {
@@ -147,11 +148,13 @@ func TestSelectionsThatCannotBe(t *testing.T) {
 			b := newBench(t, fake.Dataset(1))
 			b.o.Selection, b.o.Resume = &c.s, resume
 			var wrong *SelectionError
-			if _, err := DryRun(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), text) || errors.As(err, &wrong) != c.wrong {
+			if _, err := DryRun(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), text) ||
+				errors.As(err, &wrong) != c.wrong {
 				t.Errorf("dry run: %v, want %q", err, text)
 			}
 			b.leaves("src")
-			if _, err := Run(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), text) || errors.As(err, &wrong) != c.wrong {
+			if _, err := Run(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), text) ||
+				errors.As(err, &wrong) != c.wrong {
 				t.Errorf("%v, want %q", err, text)
 			}
 		}
@@ -239,7 +242,8 @@ func TestSelectionKilledAndResumed(t *testing.T) {
 		b.killed(step)
 		b.crashable("never")
 		b.o.Resume, b.o.Now = true, testNow.Add(2*time.Hour)
-		if got := b.run(); !slices.Equal(got.Parts, want.Parts) || !got.Proof.Done || fmt.Sprint(got.Ledger) != fmt.Sprint(want.Ledger) {
+		got := b.run()
+		if !slices.Equal(got.Parts, want.Parts) || !got.Proof.Done || fmt.Sprint(got.Ledger) != fmt.Sprint(want.Ledger) {
 			t.Errorf("%s: %+v, want %+v", step, got, want)
 		}
 		if b.tree() != whole.tree() {
@@ -251,7 +255,8 @@ func TestSelectionKilledAndResumed(t *testing.T) {
 // TestSelectionResumedInAClosedWindow checks a window that was open when the run began and is closed now.
 func TestSelectionResumedInAClosedWindow(t *testing.T) {
 	b := newBench(t, expiring(fake.Dataset(1)))
-	b.o.Selection = &filter.Selection{ExpireFrom: &filter.Moment{Ahead: time.Hour}, ExpireTo: &filter.Moment{At: testNow.Add(3 * time.Hour)}}
+	b.o.Selection = &filter.Selection{ExpireFrom: &filter.Moment{Ahead: time.Hour},
+		ExpireTo: &filter.Moment{At: testNow.Add(3 * time.Hour)}}
 	b.o.Resume = true
 	ctx, cancel := context.WithCancel(context.Background())
 	b.o.crash = func(step string) {
@@ -293,7 +298,8 @@ func TestSelectionIsPartOfThePlan(t *testing.T) {
 		b.crashable("never")
 		b.o.Resume = true
 		c.change(b.o.Selection)
-		if _, err := Run(context.Background(), &b.o); err == nil || !strings.Contains(err.Error(), "cannot be resumed: "+c.text) ||
+		_, err := Run(context.Background(), &b.o)
+		if err == nil || !strings.Contains(err.Error(), "cannot be resumed: "+c.text) ||
 			strings.Contains(err.Error(), "--resume") {
 			t.Errorf("%s: %v, want %q", name, err, c.text)
 		}

@@ -104,7 +104,8 @@ func serverBench(t *testing.T, records []fake.Record) (*bench, *fakeServer) {
 	b := newBench(t, records)
 	s := &fakeServer{Format: b.to}
 	b.to.Bounds.FieldExpiry = true
-	b.o.Target = Output{Format: s, Store: "files", Path: filepath.Join(b.dir, "dst"), Address: filepath.Join(b.dir, "server"), Verify: true}
+	b.o.Target = Output{Format: s, Store: "files", Path: filepath.Join(b.dir, "dst"), Address: filepath.Join(b.dir, "server"),
+		Verify: true}
 	return b, s
 }
 
@@ -155,7 +156,8 @@ func TestServer(t *testing.T) {
 				t.Errorf("given %v, of which %v have expired", s.given, s.expired)
 			}
 		}
-		if steps != want || rep.Proof != proof || rep.Target.Path != b.o.Target.Address || rep.Target.Files != 0 || rep.Records() != 60 {
+		if steps != want || rep.Proof != proof || rep.Target.Path != b.o.Target.Address || rep.Target.Files != 0 ||
+			rep.Records() != 60 {
 			t.Errorf("steps %s, proof %+v, target %+v, %d records", steps, rep.Proof, rep.Target, rep.Records())
 		}
 		if s.looked != 60 {

@@ -33,7 +33,8 @@ func (e *SpaceError) Error() string {
 	temp := false
 	for _, v := range e.Estimate.Volumes {
 		if !v.Fits() {
-			parts = append(parts, fmt.Sprintf("%s has %s free, and about %s are needed for %s", v.Path, record.Bytes(v.Free), record.Bytes(v.Needed), v.Use()))
+			parts = append(parts, fmt.Sprintf("%s has %s free, and about %s are needed for %s", v.Path, record.Bytes(v.Free),
+				record.Bytes(v.Needed), v.Use()))
 			temp = temp || v.Temp && e.Estimate.TempBytes > 0
 		}
 	}
@@ -41,7 +42,8 @@ func (e *SpaceError) Error() string {
 	if temp {
 		advice += ", or another one for temporary files with --temp-dir"
 	}
-	return fmt.Sprintf("not enough space: %s (estimated from a sample); %s; --force-space starts anyway", strings.Join(parts, "; "), advice)
+	return fmt.Sprintf("not enough space: %s (estimated from a sample); %s; --force-space starts anyway",
+		strings.Join(parts, "; "), advice)
 }
 
 // Use describes the purpose of a volume.

@@ -13,7 +13,8 @@ import (
 
 // TestVolumes checks that the target and temporary files share a disk, or use one each.
 func TestVolumes(t *testing.T) {
-	free := map[string]disk.Space{"/a": {Free: 100, Device: 1}, "/b": {Free: 10, Device: 2}, "/a/tmp": {Free: 100, Device: 1}, "/full": {Free: 0, Device: 3}, "/just": {Free: 70, Device: 4}}
+	free := map[string]disk.Space{"/a": {Free: 100, Device: 1}, "/b": {Free: 10, Device: 2}, "/a/tmp": {Free: 100, Device: 1},
+		"/full": {Free: 0, Device: 3}, "/just": {Free: 70, Device: 4}}
 	defer disk.FakeSpace(func(dir string) (disk.Space, error) {
 		s, ok := free[dir]
 		if !ok {
@@ -44,7 +45,9 @@ func TestVolumes(t *testing.T) {
 		if c.fits {
 			continue
 		}
-		if other := strings.Contains(text, "another one for temporary files"); other != (c.temp == "/b" || c.temp == "/full") || !strings.Contains(text, " has 10 B free") && !strings.Contains(text, " has 0 B free") {
+		other := strings.Contains(text, "another one for temporary files")
+		if other != (c.temp == "/b" || c.temp == "/full") ||
+			!strings.Contains(text, " has 10 B free") && !strings.Contains(text, " has 0 B free") {
 			t.Error(text)
 		}
 	}
@@ -64,10 +67,12 @@ func TestNoAdviceForNothing(t *testing.T) {
 func TestSpaceOfASample(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "/t/x", Err: syscall.ENOSPC}
 	err := &SpaceError{Err: full}
-	if want := "not enough space: not even a sample fits: write /t/x: no space left on device; --force-space starts anyway"; err.Error() != want || !disk.IsFull(err) {
-		t.Errorf("%v, want %s", err, want)
+	wanted := "not enough space: not even a sample fits: write /t/x: no space left on device; --force-space starts anyway"
+	if err.Error() != wanted || !disk.IsFull(err) {
+		t.Errorf("%v, want %s", err, wanted)
 	}
-	for want, v := range map[string]Volume{"the target": {Target: true}, "temporary files": {Temp: true}, "the target and temporary files": {Target: true, Temp: true}} {
+	for want, v := range map[string]Volume{"the target": {Target: true}, "temporary files": {Temp: true},
+		"the target and temporary files": {Target: true, Temp: true}} {
 		if got := v.Use(); got != want {
 			t.Errorf("%+v: %s", v, got)
 		}

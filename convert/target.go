@@ -134,9 +134,10 @@ func (a *attempt) reopen() *format.OpenOptions {
 		return nil
 	}
 	return &format.OpenOptions{
-		Store:   a.opened.Opener(a.o.Target.Open),
-		Kind:    a.o.Target.Store,
-		Options: store.Options{Own: true, Now: a.o.Now, Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1), Report: a.told.Report},
+		Store: a.opened.Opener(a.o.Target.Open),
+		Kind:  a.o.Target.Store,
+		Options: store.Options{Own: true, Now: a.o.Now, Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1),
+			Report: a.told.Report},
 
 		MaxBitmap: a.o.MaxBitmap,
 	}

@@ -138,7 +138,8 @@ func (a *attempt) beyond() (out []result.LossKind) {
 		from := a.id.Plan.DBs[i]
 		l.Count++
 		l.Samples = append(l.Samples, result.Sample{DB: jsonl.Text(from),
-			Detail: fmt.Sprintf("servers of the target have databases 0 to %d; converted by itself, with --db %s, it becomes database 0", to.MaxDBs-1, from)})
+			Detail: fmt.Sprintf("servers of the target have databases 0 to %d; converted by itself, with --db %s, it becomes database 0",
+				to.MaxDBs-1, from)})
 	}
 	if l.Count > 0 {
 		out = append(out, l)

@@ -67,7 +67,8 @@ stream-groups 4 true [stream "groups" in database 0 (group "g1") stream "groups"
 		for _, l := range rep.Losses {
 			fmt.Fprintf(&got, "%s %d %t %v\n", l.Kind, l.Count, l.Drops, l.Samples)
 		}
-		if got.String() != c.want || rep.Records() != c.records || rep.Elements() != c.elems || fmt.Sprint(rep.Ledger[0].Classes) != c.classes {
+		if got.String() != c.want || rep.Records() != c.records || rep.Elements() != c.elems ||
+			fmt.Sprint(rep.Ledger[0].Classes) != c.classes {
 			t.Errorf("%s: %d records, %d elements, %v\n%s", name, rep.Records(), rep.Elements(), rep.Ledger[0].Classes, &got)
 		}
 	}

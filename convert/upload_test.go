@@ -51,7 +51,8 @@ func uploaded(f *s3test.Fake) string {
 func (b *bench) published(f *s3test.Fake, want string) {
 	b.t.Helper()
 	b.leaves("dst.kvferry-report.json", "src")
-	if rep, err := os.ReadFile(filepath.Join(b.dir, "dst.kvferry-report.json")); err != nil || string(f.Object(reportKey)) != string(rep) {
+	rep, err := os.ReadFile(filepath.Join(b.dir, "dst.kvferry-report.json"))
+	if err != nil || string(f.Object(reportKey)) != string(rep) {
 		b.t.Errorf("the server has another report: %v", err)
 	}
 	if got := uploaded(f); got != want || !slices.Contains(f.Keys(), "a/new/"+object.ManifestName) || len(f.Uploads()) > 0 {
@@ -76,7 +77,8 @@ func uploadOnce(t *testing.T) string {
 func TestUploadKilled(t *testing.T) {
 	want := uploadOnce(t)
 	for _, p := range conversion {
-		if p.name == "" || slices.Contains([]string{"continued", "adopted", "looked", "counted", "concluded"}, p.name) || p.name == "publish" {
+		if p.name == "" || slices.Contains([]string{"continued", "adopted", "looked", "counted", "concluded"}, p.name) ||
+			p.name == "publish" {
 			continue
 		}
 		f, b := newUpload(t)

@@ -20,7 +20,8 @@ func instanceOf(key []byte, slots, instances int) int { return Slot(key, slots) 
 // TestPlacer: consecutive keys get the same instances as single keys.
 func TestPlacer(t *testing.T) {
 	p, long := placer{slots: 1024, instances: 7}, strings.Repeat("abc", longKey)
-	for _, key := range []string{"", "", "a", "12345678", "123456789", "12345678x", "12345678x", "1234567890123456", "12345678901234567", "12345678901234568",
+	for _, key := range []string{"", "", "a", "12345678", "123456789", "12345678x", "12345678x", "1234567890123456",
+		"12345678901234567", "12345678901234568",
 		"x{12345678901234568}y", "x{12345678901234569}y", "x{}", "12345678901234567", "1234567", "\xff", long[:longKey-1], long[:longKey],
 		long[:longKey-2], long, "\xff\xff"} {
 		if got, want := p.instance([]byte(key)), instanceOf([]byte(key), 1024, 7); got != want {
@@ -32,7 +33,9 @@ func TestPlacer(t *testing.T) {
 // TestAnySlots: any number of slots is found from the instances of the keys, even if a few keys are misplaced.
 // Among numbers of the same effect the smallest is reported.
 func TestAnySlots(t *testing.T) {
-	for _, c := range []struct{ slots, instances, want int }{{1024, 3, 1024}, {1, 3, 1}, {2000, 3, 2000}, {7, 3, 7}, {1536, 5, 1536}, {16384, 3, 16384},
+	for _, c := range []struct {
+		slots, instances, want int
+	}{{1024, 3, 1024}, {1, 3, 1}, {2000, 3, 2000}, {7, 3, 7}, {1536, 5, 1536}, {16384, 3, 16384},
 		{16383, 2, 16383}, {999, 3, 3}, {4096, 4, 1024}, {100000, 3, 100000}, {5, 1, 1024}, {8191, 64, 8191}, {12288, 1024, 1024}} {
 		for _, strays := range []int{0, 5} {
 			keys := make(keySums, c.instances)
@@ -144,7 +147,8 @@ func TestDamagedRows(t *testing.T) {
 				b[i] ^= 0xff
 			}
 			// Names and strings have no length field: a truncated row may be a valid shorter one.
-			if _, _, err := decode(g.want, b[:i]); err == nil && !slices.Contains([]string{"bytes that were lost", "field", "score", "string"}, g.name) {
+			_, _, err := decode(g.want, b[:i])
+			if err == nil && !slices.Contains([]string{"bytes that were lost", "field", "score", "string"}, g.name) {
 				t.Errorf("%s: %d of %d bytes are whole", g.name, i, len(b))
 			}
 		}
@@ -191,16 +195,20 @@ func TestComparators(t *testing.T) {
 	cut := func(b []byte, n int) []byte { return b[:len(b)-n] }
 	const one, two, more = "\x01\x00\x00\x00\x00\x00\x00\x00", "\x02\x00\x00\x00\x00\x00\x00\x00", "\x00\x01\x00\x00\x00\x00\x00\x00"
 	userKey := AppendUserKey(nil, []byte("a"))
-	broken := [][]byte{{}, zeros[:headLen-1], append(zeros[:headLen:headLen], 'a'), append(zeros[:headLen:headLen], "b\x00"...), []byte("broken")}
+	broken := [][]byte{{}, zeros[:headLen-1], append(zeros[:headLen:headLen], 'a'), append(zeros[:headLen:headLen], "b\x00"...),
+		[]byte("broken")}
 	lists := append(broken[:len(broken):len(broken)], userKey, append(userKey[:len(userKey):len(userKey)], "\xff\x01"...),
-		cut(list("a", 255, one), 8+tailLen), cut(list("a", 255, one), 1+tailLen), cut(list("a", 255, two), tailLen), list("a", 255, two), cut(list("a", 255, more), tailLen), list("a", 255, more),
-		cut(list("a", 256, one), 8+tailLen), cut(list("a", 256, one), 8+tailLen-1), list("a", 256, one), list("a\x00", 1, one), list("b", 0, one))
+		cut(list("a", 255, one), 8+tailLen), cut(list("a", 255, one), 1+tailLen), cut(list("a", 255, two), tailLen),
+		list("a", 255, two), cut(list("a", 255, more), tailLen), list("a", 255, more),
+		cut(list("a", 256, one), 8+tailLen), cut(list("a", 256, one), 8+tailLen-1), list("a", 256, one), list("a\x00", 1, one),
+		list("b", 0, one))
 	score := func(key string, version Version, s float64, member string) []byte {
 		return AppendScoreKey(nil, ScoreKey{[]byte(key), version, s, []byte(member)})
 	}
-	scores := append(broken[:len(broken):len(broken)], userKey, cut(score("a", 255, 9, ""), 8+tailLen), cut(score("a", 255, 9, ""), 1+tailLen), score("a", 255, 9, "x"),
-		cut(score("a", 256, -2, ""), 8+tailLen), score("a", 256, -2, "x"), score("a", 256, -1, "x"), score("a", 256, 0, "x"), score("a", 256, 0, "y"),
-		score("a", 256, 10, "x"), score("b", 1, 0, ""))
+	scores := append(broken[:len(broken):len(broken)], userKey, cut(score("a", 255, 9, ""), 8+tailLen),
+		cut(score("a", 255, 9, ""), 1+tailLen), score("a", 255, 9, "x"),
+		cut(score("a", 256, -2, ""), 8+tailLen), score("a", 256, -2, "x"), score("a", 256, -1, "x"), score("a", 256, 0, "x"),
+		score("a", 256, 0, "y"), score("a", 256, 10, "x"), score("b", 1, 0, ""))
 	for _, c := range []struct {
 		keys    [][]byte
 		compare func(a, b []byte) int
@@ -270,7 +278,8 @@ func TestUserKeyIsApart(t *testing.T) {
 func TestAmbiguousKeys(t *testing.T) {
 	for key, want := range map[string]bool{"key": false, "": false, "\x00key": true, "k\x00ey": true, "key\x00": true} {
 		var m versioned.Meta
-		if err := decodeMetaKey(&m, AppendMetaKey(nil, MetaKey{Key: []byte(key)})); err != nil || string(m.Key) != key || m.Ambiguous != want {
+		err := decodeMetaKey(&m, AppendMetaKey(nil, MetaKey{Key: []byte(key)}))
+		if err != nil || string(m.Key) != key || m.Ambiguous != want {
 			t.Errorf("%q: %+v, %v", key, m, err)
 		}
 	}

@@ -119,7 +119,8 @@ func TestOutcomes(t *testing.T) {
 	var got strings.Builder
 	for i, c := range describedRows {
 		say := func(key, value []byte) string { return formattest.ShowRow(src.Describe("0", c.keyspace, key, value)) }
-		fmt.Fprintf(&got, "row %d: key %s, value %s\n\n", i, formattest.Damaged(c.key, func(b []byte) string { return say(b, c.value) }),
+		fmt.Fprintf(&got, "row %d: key %s, value %s\n\n", i,
+			formattest.Damaged(c.key, func(b []byte) string { return say(b, c.value) }),
 			formattest.Damaged(c.value, func(b []byte) string { return say(c.key, b) }))
 	}
 	formattest.CheckOutcomes(t, "testdata/outcomes.txt", got.String())

@@ -38,7 +38,8 @@ func without(lines []byte, findings []record.Finding) (out []byte) {
 			continue
 		}
 		if !slices.ContainsFunc(findings, func(f record.Finding) bool {
-			return f.Kind == floyd.FindTruncatedKey && bytes.Contains(line, fmt.Appendf(nil, `"type":%q,"key":%q`, f.Type, base64.StdEncoding.EncodeToString(f.Key)))
+			return f.Kind == floyd.FindTruncatedKey &&
+				bytes.Contains(line, fmt.Appendf(nil, `"type":%q,"key":%q`, f.Type, base64.StdEncoding.EncodeToString(f.Key)))
 		}) {
 			out = append(out, line...)
 		}
@@ -47,14 +48,16 @@ func without(lines []byte, findings []record.Finding) (out []byte) {
 }
 
 func TestGoldens(t *testing.T) {
-	for _, name := range []string{"pika4-basic", "pika4-edge", "pika4-twodbs", "pika4-lz4", "pika4-zstd", "pika4-partidx", "pika400-basic", "pika4-blob"} {
+	for _, name := range []string{"pika4-basic", "pika4-edge", "pika4-twodbs", "pika4-lz4", "pika4-zstd", "pika4-partidx",
+		"pika400-basic", "pika4-blob"} {
 		t.Run(name, func(t *testing.T) {
 			src, truth := formattest.OpenShared(t, floyd.New(), name)
 			var l record.Ledger
 			var f formattest.Findings
 			var got bytes.Buffer
 			for _, db := range src.Databases() {
-				got.Write(formattest.Lines(t, formattest.Records(t, src, db, &format.Env{Ledger: &l, Report: f.Report, Deep: true})))
+				got.Write(
+					formattest.Lines(t, formattest.Records(t, src, db, &format.Env{Ledger: &l, Report: f.Report, Deep: true})))
 			}
 			formattest.CompareLines(t, without(got.Bytes(), f.All), truth)
 			formattest.CheckLedger(t, &l)

@@ -38,7 +38,8 @@ var layout = &versioned.Layout{
 }
 
 // collection returns the settings shared by the codecs of all types except strings.
-func collection(t record.Type, cf string, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
+func collection(t record.Type, cf string,
+	decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 	return &versioned.Codec{
 		Type: t, Data: cf, DataRows: ordered(0),
 		DecodeMeta: decodeMeta, Element: decode,
@@ -172,7 +173,8 @@ func entry(m *versioned.Meta, rest, value []byte) (version int64, member []byte,
 	if !ok || len(name) < scoreLen {
 		return 0, nil, 0, false
 	}
-	return versionOf(rest), name[scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(name)), len(value) == suffixLen && isSuffix(value)
+	return versionOf(rest), name[scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(name)), len(value) == suffixLen &&
+		isSuffix(value)
 }
 
 func streamEntry(m *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
@@ -243,13 +245,15 @@ func decodeListMeta(m *versioned.Meta, value []byte) error {
 }
 
 func appendListMeta(dst []byte, m *versioned.Meta) []byte {
-	return AppendListMeta(dst, ListMeta{uint64(m.Count), Version(m.Version), m.Left, m.Right, TimeOf(m.ModifiedMS), TimeOf(m.ExpireMS)})
+	return AppendListMeta(dst, ListMeta{uint64(m.Count), Version(m.Version), m.Left, m.Right, TimeOf(m.ModifiedMS),
+		TimeOf(m.ExpireMS)})
 }
 
 func decodeStreamMeta(m *versioned.Meta, value []byte) error {
 	v, err := DecodeStreamMeta(value)
 	m.Count, m.Version, m.ExpireMS = int64(v.Length), int64(v.Version), 0
-	m.Stream, m.Gone = v.Stream, v.Length == 0 && v.Stream.Last == versioned.ID{} // an empty stream keeps its last id, a deleted one does not
+	// an empty stream keeps its last id, a deleted one does not
+	m.Stream, m.Gone = v.Stream, v.Length == 0 && v.Stream.Last == versioned.ID{}
 	return err
 }
 

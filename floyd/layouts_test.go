@@ -19,7 +19,8 @@ func codecOf(typ record.Type) *versioned.Codec {
 // TestRowsAreTakenWhole changes, removes and adds bytes of element rows: exactly the rows that decode as
 // elements are taken as elements.
 func TestRowsAreTakenWhole(t *testing.T) {
-	const suffix = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // reserve and ctime
+	// reserve and ctime
+	const suffix = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 	const score = "\x00\x00\x00\x00\x00\x00\xf0\x3f"
 	for _, row := range []struct {
 		typ         record.Type
@@ -56,7 +57,8 @@ func TestRowsAreTakenWhole(t *testing.T) {
 				return // a user key with NULs; the rows of streams and lists may have lost bytes of it
 			}
 			_, keyErr, valueErr := c.Check(row.index, raw, value)
-			if _, ok := taken(raw, value); ok != (keyErr == nil && valueErr == nil) && !(row.typ == record.Hash && valueErr == nil) {
+			_, ok := taken(raw, value)
+			if ok != (keyErr == nil && valueErr == nil) && !(row.typ == record.Hash && valueErr == nil) {
 				t.Errorf("%s row %x = %x is taken: %v; %v, %v", row.typ, raw, value, ok, keyErr, valueErr)
 			}
 		}
@@ -76,7 +78,8 @@ func TestMetaKeys(t *testing.T) {
 			var m versioned.Meta
 			err := decodeMetaKey(&m, raw)
 			k, want := DecodeMetaKey(raw)
-			if (err == nil) != (want == nil) || !bytes.Equal(m.Key, k.Key) || m.Tail != k.Lost || m.Ambiguous != bytes.Contains(k.Key, []byte{0}) {
+			if (err == nil) != (want == nil) || !bytes.Equal(m.Key, k.Key) || m.Tail != k.Lost ||
+				m.Ambiguous != bytes.Contains(k.Key, []byte{0}) {
 				t.Errorf("%x: %+v, %v; want %+v, %v", raw, m, err, k, want)
 			}
 			if err == nil && cap(m.Key) != len(m.Key) && !m.Ambiguous {

@@ -26,7 +26,8 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 			Detail: fmt.Sprintf("Pika 4.0 does not write the %s of the key after its last NUL", record.Count(int64(len(h.Key)-1-i), "byte"))}}
 	}
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
-		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%s elements; the engine's limit is %s", record.Number(h.Len), record.Number(maxElements))}}
+		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true,
+			Detail: fmt.Sprintf("%s elements; the engine's limit is %s", record.Number(h.Len), record.Number(maxElements))}}
 	}
 	if h.Type == record.Stream && h.ExpireMS != 0 {
 		h.ExpireMS = 0

@@ -61,8 +61,10 @@ func TestInstances(t *testing.T) {
 		got := formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Report: f.Report, Now: fixtures.Clock}))
 		formattest.CheckEqual(t, got, formattest.Sum(t, read(record.AllTypes)), false)
 		f.CheckNone(t, record.Note)
-		again := formattest.Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
-		formattest.CheckEqual(t, formattest.Sum(t, formattest.Records(t, again, "0", &format.Env{Report: f.Report, Now: fixtures.Clock})), got, false)
+		again := formattest.Open(t, m.Format, m.Dir,
+			&format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
+		formattest.CheckEqual(t,
+			formattest.Sum(t, formattest.Records(t, again, "0", &format.Env{Report: f.Report, Now: fixtures.Clock})), got, false)
 		f.CheckNone(t, record.Warning)
 		if n := len(src.Keyspaces()); n != 7*c.instances {
 			t.Errorf("%d keyspaces, %d instances", n, c.instances)
@@ -98,7 +100,8 @@ func (p *planted) put(instance int, cf string, key, value []byte) {
 func (p *planted) hash(instance int, key string, version floyd.Version, field, value string) {
 	p.put(instance, "default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte(key)}),
 		floyd.AppendMeta(nil, floyd.Meta{Type: record.Hash, Count: 1, Version: version}))
-	p.put(instance, "hash_data_cf", floyd.AppendDataKey(nil, floyd.DataKey{Key: []byte(key), Version: version, Name: []byte(field)}), []byte(value))
+	p.put(instance, "hash_data_cf", floyd.AppendDataKey(nil,
+		floyd.DataKey{Key: []byte(key), Version: version, Name: []byte(field)}), []byte(value))
 }
 
 func suffixed(value string) string { return value + strings.Repeat("\x00", 24) }
@@ -143,7 +146,8 @@ func (p *planted) want(records, kinds []string) {
 	if !slices.Equal(gotRecords, records) {
 		p.t.Errorf("records %q, want %q", gotRecords, records)
 	}
-	gotKinds = slices.DeleteFunc(gotKinds, func(kind string) bool { return kind == floyd.FindSlots }) // the few keys fit some number
+	// the few keys fit some number
+	gotKinds = slices.DeleteFunc(gotKinds, func(kind string) bool { return kind == floyd.FindSlots })
 	if !slices.Equal(gotKinds, kinds) {
 		p.t.Errorf("findings %q, want %q", gotKinds, kinds)
 	}
@@ -206,8 +210,10 @@ func TestWrongInstances(t *testing.T) {
 func TestOtherTypes(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "k", 5, "f", suffixed("v"))
-	p.put(0, "set_data_cf", floyd.AppendDataKey(nil, floyd.DataKey{Key: []byte("k"), Version: 5, Name: []byte("m")}), []byte(suffixed("")))
-	p.put(0, "hash_data_cf", floyd.AppendDataKey(nil, floyd.DataKey{Key: []byte("k"), Version: 4, Name: []byte("old")}), []byte(suffixed("v")))
+	p.put(0, "set_data_cf", floyd.AppendDataKey(nil, floyd.DataKey{Key: []byte("k"), Version: 5, Name: []byte("m")}),
+		[]byte(suffixed("")))
+	p.put(0, "hash_data_cf", floyd.AppendDataKey(nil, floyd.DataKey{Key: []byte("k"), Version: 4, Name: []byte("old")}),
+		[]byte(suffixed("v")))
 	p.want([]string{`hash "k" "f"="v"`}, []string{"orphan-rows"})
 }
 
@@ -215,16 +221,21 @@ func TestOtherTypes(t *testing.T) {
 func TestTruncatedKeys(t *testing.T) {
 	p := plant(t)
 	whole, cut := []byte("a\x00"), floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("b\x00")})
-	p.put(0, "default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: whole}), floyd.AppendStringValue(nil, floyd.StringValue{Bytes: []byte("whole")}))
-	p.put(0, "default", append(floyd.AppendMetaKey(nil, floyd.MetaKey{Key: whole}), "xyz"...), floyd.AppendStringValue(nil, floyd.StringValue{Bytes: []byte("cut")}))
-	p.put(0, "default", append(slices.Clone(cut), "xy"...), floyd.AppendMeta(nil, floyd.Meta{Type: record.Set, Count: 1, Version: 9}))
-	p.put(0, "set_data_cf", append(floyd.AppendDataKey(nil, floyd.DataKey{Key: []byte("b\x00"), Version: 9, Name: []byte("member")}), "zz"...), []byte(suffixed("")))
+	p.put(0, "default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: whole}),
+		floyd.AppendStringValue(nil, floyd.StringValue{Bytes: []byte("whole")}))
+	p.put(0, "default", append(floyd.AppendMetaKey(nil, floyd.MetaKey{Key: whole}), "xyz"...),
+		floyd.AppendStringValue(nil, floyd.StringValue{Bytes: []byte("cut")}))
+	p.put(0, "default", append(slices.Clone(cut), "xy"...),
+		floyd.AppendMeta(nil, floyd.Meta{Type: record.Set, Count: 1, Version: 9}))
+	p.put(0, "set_data_cf", append(floyd.AppendDataKey(nil,
+		floyd.DataKey{Key: []byte("b\x00"), Version: 9, Name: []byte("member")}), "zz"...), []byte(suffixed("")))
 	p.want([]string{`string "a\x00" ""="whole"`, `set "b\x00" "member"=""`}, []string{"colliding-keys", floyd.FindTruncatedKey})
 }
 
 // TestTimes: seconds of 4.0.0, milliseconds of 4.0.1, and the HyperLogLog's milliseconds without a flag.
 func TestTimes(t *testing.T) {
-	for in, want := range map[floyd.Time]int64{0: 0, 1700000000: 1700000000000, 1700000000123 | 1<<63: 1700000000123, 1700000000123: 1700000000123} {
+	for in, want := range map[floyd.Time]int64{0: 0, 1700000000: 1700000000000, 1700000000123 | 1<<63: 1700000000123,
+		1700000000123: 1700000000123} {
 		if got := in.UnixMilli(); got != want {
 			t.Errorf("%x is %d, want %d", uint64(in), got, want)
 		}
@@ -251,11 +262,14 @@ func TestBounds(t *testing.T) {
 func TestHyperLogLog(t *testing.T) {
 	p := plant(t)
 	registers := bytes.Repeat([]byte{1}, 1<<17)
-	p.put(0, "default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("h")}), floyd.AppendStringValue(nil, floyd.StringValue{Bytes: registers, HyperLogLog: true}))
-	p.put(0, "default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("s")}), floyd.AppendStringValue(nil, floyd.StringValue{Bytes: registers}))
+	p.put(0, "default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("h")}),
+		floyd.AppendStringValue(nil, floyd.StringValue{Bytes: registers, HyperLogLog: true}))
+	p.put(0, "default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("s")}),
+		floyd.AppendStringValue(nil, floyd.StringValue{Bytes: registers}))
 	src := p.Open(t)
 	fs := memstore.New()
-	dst := formattest.Create(t, floyd.New(), p.Dir+"/new", &format.CreateOptions{Create: fs.Create, Reopen: &format.OpenOptions{Store: fs.Open}, Instances: 1})
+	dst := formattest.Create(t, floyd.New(), p.Dir+"/new",
+		&format.CreateOptions{Create: fs.Create, Reopen: &format.OpenOptions{Store: fs.Open}, Instances: 1})
 	r := formattest.Records(t, src, "0", &format.Env{})
 	to, err := dst.Shard(0, "0", record.AllTypes, 0)
 	if err != nil {

@@ -23,7 +23,8 @@ func TestShortRows(t *testing.T) {
 		}
 		return b
 	}
-	rows := map[string]func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool){"field": field, "member": member, "item": item, "scored": scored,
+	rows := map[string]func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool){"field": field, "member": member,
+		"item": item, "scored": scored,
 		"entry": func(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
 			var score uint64
 			v, e.Name, score, ok = entry(m, rest, value)
@@ -35,9 +36,11 @@ func TestShortRows(t *testing.T) {
 			for _, rest := range []int{23, 24, 25, 26, 27, 28, 31, 32, 33, 34, 35, 36} {
 				for _, value := range []int{0, 23, 24, 25, 31, 32, 33} {
 					var e record.Element
-					v, ok := rows[name](&versioned.Meta{Tail: tail}, &e, bytes(rest, rest-tail-tailLen), bytes(value, value-suffixLen))
+					v, ok := rows[name](&versioned.Meta{Tail: tail}, &e, bytes(rest, rest-tail-tailLen),
+						bytes(value, value-suffixLen))
 					if ok { // rows not taken have no result to compare
-						fmt.Fprintf(&got, "%s of a key that lost %d, %d and %d bytes: version %x, %x, %x, %x\n", name, tail, rest, value, v, e.Name, e.Value, e.Score)
+						fmt.Fprintf(&got, "%s of a key that lost %d, %d and %d bytes: version %x, %x, %x, %x\n", name, tail, rest,
+							value, v, e.Name, e.Value, e.Score)
 					}
 				}
 			}

@@ -37,7 +37,8 @@ func open(ctx context.Context, f floydFormat, dir string, o *format.OpenOptions)
 
 // openDB opens the instances of a database; it returns false if the database has no instances.
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
-	db := &opened{Database: &versioned.Database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{}, passed: map[int]bool{}}
+	db := &opened{Database: &versioned.Database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{},
+		passed: map[int]bool{}}
 	s.DBs = append(s.DBs, db.Database)
 	numbers, err := dataset.Subdirs(disk.Join(s.Dir, dir), dataset.IsNumber)
 	if err != nil {
@@ -46,7 +47,8 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 	for _, number := range numbers {
 		i, err := strconv.Atoi(number)
 		if err != nil || i >= maxInstances {
-			return false, fmt.Errorf("%s: %s is not an instance; a database has at most %d", disk.Join(s.Dir, dir), number, maxInstances)
+			return false, fmt.Errorf("%s: %s is not an instance; a database has at most %d", disk.Join(s.Dir, dir), number,
+				maxInstances)
 		}
 		if _, err := db.open(ctx, s.Dir, dir, i, o); err != nil {
 			return false, err
@@ -143,7 +145,8 @@ func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spre
 	}
 	why := "keys are spread over all instances, so data may have been left behind"
 	if fits && sp.instances > db.n {
-		why = fmt.Sprintf("the keys of the others fit %d instances, so those of the missing ones were left behind: bring them back", sp.instances)
+		why = fmt.Sprintf("the keys of the others fit %d instances, so those of the missing ones were left behind: bring them back",
+			sp.instances)
 	}
 	if n := len(missing); n > maxMissing {
 		missing = append(missing[:maxMissing], fmt.Sprintf("and %d more", n-maxMissing))
@@ -237,7 +240,8 @@ func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err 
 			return false, err
 		}
 		if there {
-			pass.Damage(k, FindWrongInstance, pass.Place(), "it belongs to instance %d; instance %d has the key too, and kvferry reads that one", right, j)
+			pass.Damage(k, FindWrongInstance, pass.Place(),
+				"it belongs to instance %d; instance %d has the key too, and kvferry reads that one", right, j)
 			return false, nil
 		}
 	}

@@ -73,7 +73,8 @@ func TestDetect(t *testing.T) {
 // opened opens a dataset and returns the findings of Open.
 func (p *planted) opened() (format.Source, []record.Finding, error) {
 	var f formattest.Findings
-	src, err := floyd.New().Open(context.Background(), p.Dir, &format.OpenOptions{Store: p.FS.Open, Options: store.Options{Report: f.Report}})
+	src, err := floyd.New().Open(context.Background(), p.Dir,
+		&format.OpenOptions{Store: p.FS.Open, Options: store.Options{Report: f.Report}})
 	return src, f.All, err
 }
 
@@ -132,7 +133,8 @@ func TestInstanceGap(t *testing.T) {
 	if len(found) == 0 || found[0].Severity != record.Error || !strings.HasPrefix(found[0].Detail, "db3/1 not found; keys are spread over all instances") {
 		t.Errorf("found %+v", found)
 	}
-	if dbs := src.Databases(); !slices.Equal(dbs, []string{"3"}) || src.Layout() != format.LayoutDB || !slices.Equal(src.Extra(), []string{"db3/info"}) {
+	dbs := src.Databases()
+	if !slices.Equal(dbs, []string{"3"}) || src.Layout() != format.LayoutDB || !slices.Equal(src.Extra(), []string{"db3/info"}) {
 		t.Errorf("databases %q, layout %v, extra %q", dbs, src.Layout(), src.Extra())
 	}
 	if lines := formattest.Lines(t, formattest.Records(t, src, "3", &format.Env{})); bytes.Count(lines, []byte("\n")) != 2 {
@@ -198,12 +200,14 @@ func TestDead(t *testing.T) {
 	p.put(0, "hash_data_cf", dataKey("gone", "f"), []byte(suffixed("w")))
 	p.hash(0, "alive", 5, "f", suffixed("x"))
 	var told []string
-	r, err := p.Open(t).(format.Undead).DeadRecords(context.Background(), "0", record.Of(record.Hash), format.Span{}, &format.Env{TempDir: t.TempDir(), Memory: 1 << 20},
+	r, err := p.Open(t).(format.Undead).DeadRecords(context.Background(), "0", record.Of(record.Hash), format.Span{},
+		&format.Env{TempDir: t.TempDir(), Memory: 1 << 20},
 		func(key []byte, _ record.Type, what string) { told = append(told, string(key)+": "+what) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(formattest.Lines(t, r)); strings.Count(got, "\n") != 2 || !strings.Contains(got, `"key":"ZGVsZXRlZA=="`) || !strings.Contains(got, `"key":"Z29uZQ=="`) {
+	got := string(formattest.Lines(t, r))
+	if strings.Count(got, "\n") != 2 || !strings.Contains(got, `"key":"ZGVsZXRlZA=="`) || !strings.Contains(got, `"key":"Z29uZQ=="`) {
 		t.Errorf("%s; told %q", got, told)
 	}
 }
@@ -284,7 +288,8 @@ func TestTargetOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"a", "b"} {
-		if w.Begin(&record.Header{DB: "0", Type: record.Set, Key: []byte(key), ByName: true, ExpireMS: map[string]int64{"a": -5, "b": ms}[key]}) != nil ||
+		if w.Begin(&record.Header{DB: "0", Type: record.Set, Key: []byte(key), ByName: true,
+			ExpireMS: map[string]int64{"a": -5, "b": ms}[key]}) != nil ||
 			w.Write([]record.Element{{Name: []byte("m")}}) != nil || w.End() != nil {
 			t.Fatal("not written")
 		}
@@ -313,7 +318,8 @@ func TestLedgerOfTypes(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "k", 1, "f", suffixed("v"))
 	l := new(record.Ledger)
-	r, err := p.Open(t).Records(context.Background(), "0", record.Of(record.Hash), format.Span{}, &format.Env{Ledger: l, TempDir: t.TempDir()})
+	r, err := p.Open(t).Records(context.Background(), "0", record.Of(record.Hash), format.Span{},
+		&format.Env{Ledger: l, TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,8 +340,8 @@ func TestDeadCut(t *testing.T) {
 	for n := user; n < len(whole); n++ {
 		p.put(0, "hash_data_cf", whole[:n], []byte(suffixed("x")))
 	}
-	r, err := p.Open(t).(format.Undead).DeadRecords(context.Background(), "0", record.Of(record.Hash), format.Span{}, &format.Env{TempDir: t.TempDir(), Memory: 1 << 20},
-		func([]byte, record.Type, string) {})
+	r, err := p.Open(t).(format.Undead).DeadRecords(context.Background(), "0", record.Of(record.Hash), format.Span{},
+		&format.Env{TempDir: t.TempDir(), Memory: 1 << 20}, func([]byte, record.Type, string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

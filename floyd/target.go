@@ -38,7 +38,8 @@ func create(_ context.Context, f floydFormat, dir string, o *format.CreateOption
 		t.version = defaultVersion
 	}
 	if t.instances < 1 || t.instances > maxInstances || t.slots < 1 {
-		return nil, fmt.Errorf("%s: %d instances and %d slots: want 1 to %d instances and 1 slot or more", dir, t.instances, t.slots, maxInstances)
+		return nil, fmt.Errorf("%s: %d instances and %d slots: want 1 to %d instances and 1 slot or more", dir, t.instances,
+			t.slots, maxInstances)
 	}
 	if !o.Now.IsZero() {
 		t.now = TimeOf(o.Now.UnixMilli())

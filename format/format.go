@@ -67,7 +67,8 @@ type Limits struct {
 	NoInnerNUL, NoStreamExpiry bool
 	// NoBlankStream: a stream without entries and without a last id counts as deleted.
 	NoBlankStream bool
-	// EveryKey: MaxKey holds for strings, too, and only lists may have the empty key. OnlyStrings: nothing else expires. MinExpireMS is the earliest expiry.
+	// EveryKey: MaxKey holds for strings, too, and only lists may have the empty key. OnlyStrings: nothing else
+	// expires. MinExpireMS is the earliest expiry.
 	EveryKey, OnlyStrings bool
 	MinExpireMS           int64
 	MaxName               int // bytes of a field or member, which has at least one; 0: no limit

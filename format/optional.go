@@ -45,7 +45,8 @@ type Undead interface {
 	// DeadRecords yields, in (key, type) order, the newest deleted incarnation of each key of a span, with the
 	// elements that are still on disk. It leaves out keys that exist again. tell is called for unknown details of the
 	// next or last record, such as a lost expiry or missing elements.
-	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error)
+	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env,
+		tell func(key []byte, t record.Type, what string)) (record.Reader, error)
 }
 
 // Shape is what a conversion must be told to make a target that is like a dataset of the same format.

@@ -154,7 +154,8 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	case f.Version == 0:
 		return nil, fmt.Errorf("%w: it has no kvferry_fingerprint", ErrNotFingerprint)
 	case f.Version != fingerprintVersion && f.Version != fingerprintNew:
-		return nil, fmt.Errorf("fingerprint of version %d: this program knows %d and %d", f.Version, fingerprintVersion, fingerprintNew)
+		return nil, fmt.Errorf("fingerprint of version %d: this program knows %d and %d", f.Version, fingerprintVersion,
+			fingerprintNew)
 	case f.Unit != "ms" && f.Unit != "s":
 		return nil, fmt.Errorf("fingerprint: expiry_unit %q: want ms or s", f.Unit)
 	case f.Expired != "" && f.Expired != "drop" && f.Expired != "keep":

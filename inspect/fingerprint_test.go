@@ -36,7 +36,8 @@ func TestFingerprintSaysWhatItIsOf(t *testing.T) {
 	s := scanOf(fake.Named("0", "1"))
 	s.Selection = &filter.Selection{Filter: filter.Filter{Types: record.Of(record.Set), DBs: []string{"1"}}, KeepExpired: true}
 	f := fileOf(t, s)
-	if f.Expired != "keep" || len(f.Filters) != 2 || f.Filters["type"][0] != "set" || f.Filters["db"][0] != "1" || len(f.Databases) != 2 || f.Databases[1] != "1" {
+	if f.Expired != "keep" || len(f.Filters) != 2 || f.Filters["type"][0] != "set" || f.Filters["db"][0] != "1" ||
+		len(f.Databases) != 2 || f.Databases[1] != "1" {
 		t.Errorf("%+v", f)
 	}
 	if f := fileOf(t, scanOf(fake.Named("0"))); f.Expired != "drop" || len(f.Filters) != 0 {
@@ -56,7 +57,8 @@ func TestFingerprintFiles(t *testing.T) {
 		`,"expired":"drop","filters":{"size":["5"]},`: `filter "size" is not known`,
 		`,"filters":5,`:                               "not a fingerprint",
 	} {
-		if _, err := ReadFingerprint(strings.NewReader(head + text + part + "}")); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := ReadFingerprint(strings.NewReader(head + text + part + "}"))
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -92,7 +94,8 @@ func TestFingerprintFiles(t *testing.T) {
 func TestFingerprintParts(t *testing.T) {
 	f := fileOf(t, scanOf(fake.Named("0", "1")))
 	d := f.Digests()
-	if f.Records() != 4 || len(d) != 4 || d[record.Part{DB: "1", Type: record.Set}].Records != 1 || !slices.Equal(f.DatabaseNames(false), []string{"0", "1"}) {
+	if f.Records() != 4 || len(d) != 4 || d[record.Part{DB: "1", Type: record.Set}].Records != 1 ||
+		!slices.Equal(f.DatabaseNames(false), []string{"0", "1"}) {
 		t.Errorf("%d records, %v, databases %q", f.Records(), d, f.DatabaseNames(false))
 	}
 	f.Filters = filter.Conditions{"db": {"1"}}

@@ -106,7 +106,8 @@ func Together(files []*PartFile) (parts []*PartFile, missing []int, err error) {
 		if twin := seen[f.Part]; twin == nil {
 			seen[f.Part] = f
 		} else if twin.Errors != f.Errors || jsonText(twin.Result) != jsonText(f.Result) {
-			return nil, nil, fmt.Errorf("%s and %s: both are part %d/%d, with different results", twin.Path, f.Path, f.Part, f.Parts)
+			return nil, nil, fmt.Errorf("%s and %s: both are part %d/%d, with different results", twin.Path, f.Path, f.Part,
+				f.Parts)
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(seen)) {
@@ -153,7 +154,8 @@ func (f *PartFile) fits(g *PartFile) error {
 		{"plan", f.Plan + strconv.Itoa(f.AllTasks), g.Plan + strconv.Itoa(g.AllTasks)},
 	} {
 		if field.f != field.g {
-			return fmt.Errorf("%s and %s: not parts of one run: another %s: %v and %v", f.Path, g.Path, field.name, field.f, field.g)
+			return fmt.Errorf("%s and %s: not parts of one run: another %s: %v and %v", f.Path, g.Path, field.name, field.f,
+				field.g)
 		}
 	}
 	return nil

@@ -167,7 +167,8 @@ func (s *Scan) Whole(db string, types record.TypeSet) Part {
 
 // open returns a reader of a part's selected records. If the source is unsorted, it sorts them in some memory, unless
 // that is 0. skipped is called for the others; it may be nil.
-func (s *Scan) open(ctx context.Context, p Part, memory int64, skipped func(*record.Header, record.Class)) (record.Reader, error) {
+func (s *Scan) open(ctx context.Context, p Part, memory int64,
+	skipped func(*record.Header, record.Class)) (record.Reader, error) {
 	o := s.opening(skipped)
 	if !s.Source.Sorted() {
 		o.Sort = memory

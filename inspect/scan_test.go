@@ -63,7 +63,8 @@ func (v *listVisitor) Merge() {}
 func TestScanWorkers(t *testing.T) {
 	var all []fake.Record
 	for i := range 200 {
-		all = append(all, fake.Rec(record.Set, fmt.Sprintf("k%03d", i), fake.Member("x")), fake.Rec(record.List, fmt.Sprintf("k%03d", i), fake.Value("y")))
+		all = append(all, fake.Rec(record.Set, fmt.Sprintf("k%03d", i), fake.Member("x")),
+			fake.Rec(record.List, fmt.Sprintf("k%03d", i), fake.Value("y")))
 	}
 	src := fake.New(all...)
 	src.Bytes = 5 * spanBytes
@@ -270,7 +271,8 @@ func TestVisitCancelled(t *testing.T) {
 		many[i] = fake.Member(fmt.Sprint(i))
 		all = append(all, fake.Rec(record.Set, fmt.Sprintf("k%04d", i), fake.Member("m")))
 	}
-	for name, src := range map[string]*fake.Source{"records": fake.New(all...), "elements": fake.New(fake.Rec(record.Set, "s", many...))} {
+	for name, src := range map[string]*fake.Source{"records": fake.New(all...),
+		"elements": fake.New(fake.Rec(record.Set, "s", many...))} {
 		ctx, cancel := context.WithCancel(context.Background())
 		n := 0
 		src.Fail = func(*record.Header, *format.Env) error {
@@ -280,7 +282,8 @@ func TestVisitCancelled(t *testing.T) {
 			return nil
 		}
 		s := scanOf(src)
-		if err := s.Visit(ctx, Part{DB: "0", Types: record.AllTypes}, &counting{}); !errors.Is(err, context.Canceled) || n > record.CheckEvery {
+		err := s.Visit(ctx, Part{DB: "0", Types: record.AllTypes}, &counting{})
+		if !errors.Is(err, context.Canceled) || n > record.CheckEvery {
 			t.Errorf("%s: %v after %d", name, err, n)
 		}
 	}
@@ -288,7 +291,8 @@ func TestVisitCancelled(t *testing.T) {
 
 // TestScanSeeks checks that a scan opens only the spans of the keys that can pass, or those and the keys between them.
 func TestScanSeeks(t *testing.T) {
-	src := &opening{Source: fake.New(fake.Rec(record.String, "a", fake.Value("1")), fake.Rec(record.String, "b", fake.Value("2")), fake.Rec(record.String, "c", fake.Value("3")))}
+	src := &opening{Source: fake.New(fake.Rec(record.String, "a", fake.Value("1")), fake.Rec(record.String, "b", fake.Value("2")),
+		fake.Rec(record.String, "c", fake.Value("3")))}
 	src.Only = record.Of(record.String)
 	many := []string{"a", "c"}
 	for i := range fewKeys {
@@ -321,7 +325,8 @@ type opening struct {
 	spans []string
 }
 
-func (o *opening) Records(ctx context.Context, db string, types record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+func (o *opening) Records(ctx context.Context, db string, types record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
 	o.spans = append(o.spans, fmt.Sprintf("%q-%q", span.Lo, span.Hi))
 	return o.Source.Records(ctx, db, types, span, e)
 }

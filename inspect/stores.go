@@ -248,7 +248,8 @@ type namedSource struct {
 func (s *namedSource) Unwrap() format.Source { return s.Source }
 
 // Records returns the records of the source.
-func (s *namedSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+func (s *namedSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
 	env := *e
 	env.Report = s.names.reporter(e.Report)
 	return s.Source.Records(ctx, db, t, span, &env)
@@ -270,7 +271,8 @@ func Owners(src format.Source) map[store.Keyspace]Owner {
 // mean that the store does not exist, is in use or cannot be accessed.
 func Unreadable(dir string, err error) bool {
 	var live *store.LiveError
-	return !errors.As(err, &live) && !disk.IsAccess(err) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || wasStore(dir))
+	return !errors.As(err, &live) && !disk.IsAccess(err) && !isAbsent(dir) &&
+		(!errors.Is(err, store.ErrNotStore) || wasStore(dir))
 }
 
 // isAbsent reports whether a directory does not exist; the format decides whether it should.
@@ -296,5 +298,6 @@ func isEngines(name string) bool {
 	case ".sst", ".ldb", ".log":
 		return true
 	}
-	return strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "OPTIONS-") || slices.Contains([]string{"IDENTITY", "LOCK", "LOG"}, name)
+	return strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "OPTIONS-") ||
+		slices.Contains([]string{"IDENTITY", "LOCK", "LOG"}, name)
 }

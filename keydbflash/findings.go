@@ -12,7 +12,8 @@ const (
 	FindUnclean = "unclean-shutdown"
 	// FindStaleTTL: rows of the index of expiries without a key that has this expiry; the server leaves them behind.
 	FindStaleTTL = "stale-ttl-rows"
-	// FindMissingTTL: keys with an expiry that are not in the index: the server hides them once expired, and does not delete them.
+	// FindMissingTTL: keys with an expiry that are not in the index: the server hides them once expired, and does not
+	// delete them.
 	FindMissingTTL = "missing-ttl-row"
 	// FindScoreNaN: a score is not a number.
 	FindScoreNaN = "score-nan"

@@ -88,7 +88,8 @@ func parse(t testing.TB, b []byte) (plain []byte, all map[string]dumped) {
 		all[d.DB+"/"+d.Key] = d
 		key, _ := json.Marshal(d.Key)
 		if d.Type != "other" {
-			plain = fmt.Appendf(plain, `{"db":%q,"type":%q,"key":%s,"expire_at_ms":%d,"value":%s}`+"\n", d.DB, d.Type, key, d.ExpireMS, d.Value)
+			plain = fmt.Appendf(plain, `{"db":%q,"type":%q,"key":%s,"expire_at_ms":%d,"value":%s}`+"\n", d.DB, d.Type, key,
+				d.ExpireMS, d.Value)
 		}
 	}
 	return plain, all
@@ -102,7 +103,8 @@ func TestGolden(t *testing.T) {
 	for _, spans := range []int{1, 7} {
 		var found formattest.Findings
 		var ledger record.Ledger
-		plain, all := parse(t, lines(t, src, spans, format.Env{Now: goldenNow, Ledger: &ledger, Report: found.Report, Deep: true}))
+		plain, all := parse(
+			t, lines(t, src, spans, format.Env{Now: goldenNow, Ledger: &ledger, Report: found.Report, Deep: true}))
 		formattest.CheckLedger(t, &ledger)
 		found.CheckNone(t, record.Error)
 		formattest.CompareLines(t, plain, truth)

@@ -88,7 +88,8 @@ func TestValues(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	long := internal + "x"
-	for key, want := range map[string]string{"e": "033c65", "": "0000", internal[:6]: "", internal: "", long: hex.EncodeToString([]byte(long))} {
+	for key, want := range map[string]string{"e": "033c65", "": "0000", internal[:6]: "", internal: "",
+		long: hex.EncodeToString([]byte(long))} {
 		raw := newDialect.appendKey(nil, []byte(key))
 		user, err := newDialect.decodeKey(raw)
 		if err != nil || string(user) != key || want != "" && hex.EncodeToString(raw) != want {
@@ -115,8 +116,8 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q is a key", raw)
 		}
 	}
-	for text, want := range map[string]dialect{"6.3.4\x00": newDialect, "6.3.3\x00": oldDialect, "5.9.9\x00": oldDialect, "6.2.7\x00": oldDialect,
-		"255.255.255\x00": newDialect, "0.0.0\x00": newDialect, "7.0.0\x00": newDialect} {
+	for text, want := range map[string]dialect{"6.3.4\x00": newDialect, "6.3.3\x00": oldDialect, "5.9.9\x00": oldDialect,
+		"6.2.7\x00": oldDialect, "255.255.255\x00": newDialect, "0.0.0\x00": newDialect, "7.0.0\x00": newDialect} {
 		if d, err := dialectOf([]byte(text)); d != want || err != nil {
 			t.Errorf("%q: %+v, %v", text, d, err)
 		}
@@ -130,8 +131,10 @@ func TestKeys(t *testing.T) {
 
 // TestMasters: each master ends with a semicolon, and there may be none.
 func TestMasters(t *testing.T) {
-	for value, ok := range map[string]bool{"": true, "id:1:host:6379;": true, "id:1:host:6379;id:2:other:1;": true, "id:1:host:6379": false, ";x": false} {
-		if name, err := newDialect.metadataRow(newDialect.appendKey(nil, []byte("repl-masters")), []byte(value)); name != "repl-masters" || (err == nil) != ok {
+	for value, ok := range map[string]bool{"": true, "id:1:host:6379;": true, "id:1:host:6379;id:2:other:1;": true,
+		"id:1:host:6379": false, ";x": false} {
+		name, err := newDialect.metadataRow(newDialect.appendKey(nil, []byte("repl-masters")), []byte(value))
+		if name != "repl-masters" || (err == nil) != ok {
 			t.Errorf("%q: %s, %v", value, name, err)
 		}
 	}
@@ -155,7 +158,8 @@ func empty(t *testing.T) (*memstore.Store, *formattest.Memory) {
 func read(t *testing.T, m *formattest.Memory) (records string, found *formattest.Findings, classes string) {
 	t.Helper()
 	found = &formattest.Findings{}
-	src := formattest.Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: found.Report}})
+	src := formattest.Open(t, m.Format, m.Dir,
+		&format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: found.Report}})
 	var ledger record.Ledger
 	for _, db := range src.Databases() {
 		r := formattest.Records(t, src, db, &format.Env{Ledger: &ledger, Report: found.Report, Deep: true, TempDir: t.TempDir()})
@@ -256,10 +260,12 @@ func TestOddRows(t *testing.T) {
 	st.Put("1_expires", appendIndex(nil, 8, []byte("gone")), []byte("else")) // bad-value
 	st.Put("1_expires", []byte("short"), nil)                                // short-value
 	records, found, classes := read(t, m)
-	if want := "0 string \"\\x00\\x04\\x03\\x00\\x05\\x02\\x04mine\" 0 =x/0\n0 set \"both\" 4100000000000 n=/0 m=/0\n"; records != want {
+	if want := "0 string \"\\x00\\x04\\x03\\x00\\x05\\x02\\x04mine\" 0 =x/0\n0 set \"both\" 4100000000000 n=/0 m=/0\n"; records !=
+		want {
 		t.Errorf("records\n%s", records)
 	}
-	if want := "0: malformed=2 housekeeping=2 copied=2\ndefault: malformed=2 housekeeping=3\n1: housekeeping=1\n1_expires: malformed=2 housekeeping=1\n"; classes != want {
+	wanted := "0: malformed=2 housekeeping=2 copied=2\ndefault: malformed=2 housekeeping=3\n1: housekeeping=1\n1_expires: malformed=2 housekeeping=1\n"
+	if classes != wanted {
 		t.Errorf("classes\n%s", classes)
 	}
 	want := "bad-value member-expiry missing-ttl-row newer newer short-value short-value slot-mismatch stale-ttl-rows"
@@ -324,7 +330,8 @@ func TestBefore634(t *testing.T) {
 func TestSpans(t *testing.T) {
 	st, m := empty(t)
 	n := 0
-	for _, key := range []string{"", "a", "b", internal[:2], internal, internal + "1", internal + "\xff", internal[2:] + "x", "\x00\x05", "\xff\xff"} {
+	for _, key := range []string{"", "a", "b", internal[:2], internal, internal + "1", internal + "\xff", internal[2:] + "x",
+		"\x00\x05", "\xff\xff"} {
 		put(st, "0", key, withText(key))
 		n++
 	}
@@ -353,7 +360,8 @@ func TestSpans(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if classes := formattest.Classes(&ledger, "0"); got != n || classes != fmt.Sprintf("malformed=200 housekeeping=1 copied=%d", n) {
+		classes := formattest.Classes(&ledger, "0")
+		if got != n || classes != fmt.Sprintf("malformed=200 housekeeping=1 copied=%d", n) {
 			t.Errorf("cut at %q: %d records, %s", cut, got, classes)
 		}
 	}
@@ -378,7 +386,8 @@ func TestSweep(t *testing.T) {
 				b := bytes.Clone(whole)
 				b[i] ^= bit
 				check(b)
-				if err := decodeAll(newDialect, b); err == nil && name != "embstr" && name != "int" && name != "raw" && i > 4+24+8+1 {
+				err := decodeAll(newDialect, b)
+				if err == nil && name != "embstr" && name != "int" && name != "raw" && i > 4+24+8+1 {
 					t.Errorf("%s: byte %d changed, and nothing is told", name, i)
 				}
 			}
@@ -493,9 +502,11 @@ func TestDead(t *testing.T) {
 	row := func(key string) string { return string(newDialect.appendKey(nil, []byte(key))) }
 	set, gone := string(unhex(t, rows["set"])), string(withText("gone"))
 	d.Table(0, 1, testsst.Spec{}, testsst.Put(rowMetadata, 1, metadataID))
-	d.Table(1, 1, testsst.Spec{}, testsst.Put(rowVersion, 2, "6.3.4\x00"), testsst.Put(row("back"), 3, gone), testsst.Put(row("live"), 4, gone),
+	d.Table(1, 1, testsst.Spec{}, testsst.Put(rowVersion, 2, "6.3.4\x00"), testsst.Put(row("back"), 3, gone),
+		testsst.Put(row("live"), 4, gone),
 		testsst.Put(row("s"), 5, set), testsst.Put(row("t"), 6, gone), testsst.Put(rowCount, 7, "12345678"))
-	d.Table(1, 0, testsst.Spec{}, testsst.Del(row("back"), 10), testsst.Put(row("back"), 11, gone), testsst.Del(row("s"), 12), testsst.Del(row("t"), 13), testsst.Del(rowCount, 14))
+	d.Table(1, 0, testsst.Spec{}, testsst.Del(row("back"), 10), testsst.Put(row("back"), 11, gone), testsst.Del(row("s"), 12),
+		testsst.Del(row("t"), 13), testsst.Del(rowCount, 14))
 	d.Table(3, 1, testsst.Spec{}, testsst.Put(row("only"), 8, gone))
 	d.Table(3, 0, testsst.Spec{}, testsst.Del(row("only"), 15))
 	src := formattest.Open(t, New(), d.Finish(), &format.OpenOptions{Store: rocks.Open})
@@ -509,7 +520,8 @@ func TestDead(t *testing.T) {
 	}
 	got := ""
 	for _, db := range dbs {
-		r, err := formattest.Walk(dead.DeadRecords(t.Context(), db, record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now, TempDir: t.TempDir()}, func([]byte, record.Type, string) {}))
+		r, err := formattest.Walk(dead.DeadRecords(t.Context(), db, record.AllTypes, format.Span{},
+			&format.Env{Now: formattest.Now, TempDir: t.TempDir()}, func([]byte, record.Type, string) {}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -538,7 +550,8 @@ func TestScoreNaN(t *testing.T) {
 	if records != "0 zset \"y\" 0 a=/0\n0 zset \"z\" 0 a=/0 b=/0 c=/0\n" {
 		t.Errorf("records\n%s", records)
 	}
-	if kinds := strings.Join(found.Kinds(), " "); kinds != "score-nan unclean-shutdown" || found.All[1].Severity != record.Warning {
+	kinds := strings.Join(found.Kinds(), " ")
+	if kinds != "score-nan unclean-shutdown" || found.All[1].Severity != record.Warning {
 		t.Errorf("findings %+v", found.All)
 	}
 }
@@ -577,7 +590,8 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s: databases %s", name, got)
 		}
 	}
-	if _, err := New().Open(t.Context(), t.TempDir(), &format.OpenOptions{Store: rocks.Open}); !errors.Is(err, store.ErrNotStore) {
+	_, err := New().Open(t.Context(), t.TempDir(), &format.OpenOptions{Store: rocks.Open})
+	if !errors.Is(err, store.ErrNotStore) {
 		t.Errorf("an empty directory: %v", err)
 	}
 }

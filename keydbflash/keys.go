@@ -104,7 +104,8 @@ func (d dialect) decodeKey(raw []byte) ([]byte, error) {
 	case isInternal(raw):
 		return raw, nil
 	}
-	return user, &findings.Error{Kind: FindSlot, Err: fmt.Errorf("slot %d, but the key has slot %d, where the server looks for it", slot, want)}
+	return user, &findings.Error{Kind: FindSlot,
+		Err: fmt.Errorf("slot %d, but the key has slot %d, where the server looks for it", slot, want)}
 }
 
 // sampled returns the user key of a raw key; both may be truncated.

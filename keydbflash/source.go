@@ -31,7 +31,8 @@ type source struct {
 // open opens the store in dir, or below it.
 func open(ctx context.Context, f flash, dir string, o *format.OpenOptions) (*source, error) {
 	s := &source{Source: versioned.NewSource(f, dir), families: map[string]store.Keyspace{}, dialects: map[string]dialect{}}
-	st, err := dataset.OpenOnly(ctx, dir, storeDir, "KeyDB FLASH database: name the directory that storage-provider flash has in keydb.conf", o)
+	st, err := dataset.OpenOnly(ctx, dir, storeDir,
+		"KeyDB FLASH database: name the directory that storage-provider flash has in keydb.conf", o)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,8 @@ func (s *source) nameDatabases(o *format.OpenOptions) error {
 	for name := range s.dialects {
 		if s.names[name] == "" {
 			dataset.Report(o, record.Finding{Kind: FindSwapped, Severity: record.Error, Keyspace: familyDefault,
-				Detail: fmt.Sprintf("rows %sN name no database for column family %s; each family is read as the database of its number", swapped, name)})
+				Detail: fmt.Sprintf("rows %sN name no database for column family %s; each family is read as the database of its number",
+					swapped, name)})
 			swaps = false
 			break
 		}
@@ -152,7 +154,8 @@ func (s *source) openDatabases(o *format.OpenOptions) error {
 	}
 	if len(killed) > 0 {
 		dataset.Report(o, record.Finding{Kind: FindUnclean, Severity: record.Note, Detail: fmt.Sprintf("the server was killed, or runs (no count of keys in database "+
-			"%s): commands that it had not answered are missing, and after a failure of the machine the last writes, which it does not sync", strings.Join(killed, ", "))})
+			"%s): commands that it had not answered are missing, and after a failure of the machine the last writes, which it does not sync",
+			strings.Join(killed, ", "))})
 	}
 	s.Flat = len(s.DBs) == 1 && s.DBs[0].Name == "0"
 	s.settleRest()
@@ -161,7 +164,8 @@ func (s *source) openDatabases(o *format.OpenOptions) error {
 
 // open returns the database in a family.
 func (s *source) open(family string) *versioned.Database {
-	st := versioned.NewStore(s.dialects[family].layout(family), s.names[family], "", func(name string) store.Keyspace { return s.families[name] }, nil)
+	st := versioned.NewStore(s.dialects[family].layout(family), s.names[family], "",
+		func(name string) store.Keyspace { return s.families[name] }, nil)
 	st.Judge(func() versioned.Judge { return s.judge })
 	return &versioned.Database{Name: s.names[family], Stores: []*versioned.Store{st}}
 }

@@ -31,14 +31,17 @@ func only(t *testing.T, do func(rows)) format.Source {
 func TestGreatestDeleted(t *testing.T) {
 	for _, id := range []codec.StreamID{{}, {7: 3, 15: 9}} {
 		src := only(t, func(r rows) {
-			r.meta(codec.KindStream, 0, codec.AppendStreamState(nil, codec.StreamState{LastGenerated: id, MaxDeleted: id, Added: 1}))
+			r.meta(
+				codec.KindStream, 0, codec.AppendStreamState(nil, codec.StreamState{LastGenerated: id, MaxDeleted: id, Added: 1}))
 		})
 		r := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{TempDir: t.TempDir()})
 		h, err := r.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := id[:]; h.Type != record.Stream || (h.MaxDeleted == nil) != (id == codec.StreamID{}) || h.MaxDeleted != nil && !bytes.Equal(h.MaxDeleted, want) {
+		want := id[:]
+		if h.Type != record.Stream || (h.MaxDeleted == nil) != (id == codec.StreamID{}) ||
+			h.MaxDeleted != nil && !bytes.Equal(h.MaxDeleted, want) {
 			t.Errorf("%s, greatest deleted %x, want %x", h.Type, h.MaxDeleted, want)
 		}
 		r.Close()
@@ -72,8 +75,8 @@ func TestDeadTypes(t *testing.T) {
 		if dbs, err := dead.DeadDatabases(); err != nil || len(dbs) != 1 || dbs[0] != kvrocks.DefaultNamespace {
 			t.Errorf("namespaces %q, %v", dbs, err)
 		}
-		r, err := formattest.Walk(dead.DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{}, &format.Env{Now: goldenNow, TempDir: t.TempDir()},
-			func([]byte, record.Type, string) {}))
+		r, err := formattest.Walk(dead.DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{},
+			&format.Env{Now: goldenNow, TempDir: t.TempDir()}, func([]byte, record.Type, string) {}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +97,8 @@ func TestStaleEntries(t *testing.T) {
 	})
 	var l record.Ledger
 	var f formattest.Findings
-	got := string(formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{TempDir: t.TempDir(), Ledger: &l, Report: f.Report})))
+	got := string(formattest.Lines(
+		t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{TempDir: t.TempDir(), Ledger: &l, Report: f.Report})))
 	if strings.Count(got, "1-1") != 1 || strings.Contains(got, "1-2") {
 		t.Errorf("%s", got)
 	}
@@ -110,7 +114,8 @@ func TestDescribeByMetadata(t *testing.T) {
 			if !strings.HasSuffix(ks.Name, "default") {
 				continue
 			}
-			if got := formattest.ShowRow(src.Describe(ks.DB, ks.Name, subKey(7, "m"), []byte(double(1)))); !strings.HasPrefix(got, want) {
+			got := formattest.ShowRow(src.Describe(ks.DB, ks.Name, subKey(7, "m"), []byte(double(1))))
+			if !strings.HasPrefix(got, want) {
 				t.Errorf("%s, want a %s", got, want)
 			}
 		}
@@ -154,7 +159,8 @@ func TestSpacesToTheEnd(t *testing.T) {
 	src := only(t, func(r rows) {
 		for _, ns := range []string{"a", "ab", end} {
 			for _, key := range []string{"k", "\xff"} {
-				r.Put("metadata", codec.AppendMetaKey(nil, codec.MetaKey{Namespace: []byte(ns), Slot: codec.NoSlot, Key: []byte(key)}), codec.AppendMeta(nil, codec.Meta{Kind: codec.KindString, Extras: []byte("v")}))
+				r.Put("metadata", codec.AppendMetaKey(nil, codec.MetaKey{Namespace: []byte(ns), Slot: codec.NoSlot,
+					Key: []byte(key)}), codec.AppendMeta(nil, codec.Meta{Kind: codec.KindString, Extras: []byte("v")}))
 			}
 		}
 	})

@@ -26,11 +26,13 @@ func metaKey(key string) []byte {
 }
 
 func (r rows) meta(kind codec.Kind, size uint64, extras []byte) {
-	r.Put("metadata", metaKey("k"), codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: kind, Version: 7, Size: size, Extras: extras}))
+	r.Put("metadata", metaKey("k"), codec.AppendMeta(nil,
+		codec.Meta{Wide: true, Kind: kind, Version: 7, Size: size, Extras: extras}))
 }
 
 func subKey(version codec.Version, sub string) []byte {
-	return codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: codec.NoSlot, Key: []byte("k"), Version: version, Sub: []byte(sub)})
+	return codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: codec.NoSlot, Key: []byte("k"), Version: version,
+		Sub: []byte(sub)})
 }
 
 func (r rows) sub(cf, sub, value string) { r.Put(cf, subKey(7, sub), []byte(value)) }
@@ -249,7 +251,8 @@ var planted = []struct {
 	}, "bad-row-key", false},
 	{"consumer of no group", func(r rows) {
 		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
-		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindConsumer, Group: []byte("g"), Consumer: []byte("c")})),
+		r.sub("stream", string(
+			codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindConsumer, Group: []byte("g"), Consumer: []byte("c")})),
 			string(codec.AppendConsumer(nil, codec.Consumer{})))
 	}, "stream-group-mismatch", false},
 	{"consumers and pending entries", func(r rows) {
@@ -261,7 +264,8 @@ var planted = []struct {
 	}, "stream-group-mismatch stream-group-mismatch", false},
 	{"consumer groups", func(r rows) {
 		r.meta(codec.KindStream, 0, grouped(2))
-		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})), string(codec.AppendGroup(nil, codec.Group{})))
+		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})),
+			string(codec.AppendGroup(nil, codec.Group{})))
 	}, "stream-group-mismatch", false},
 	{"consumers alone", func(r rows) {
 		r.meta(codec.KindStream, 0, grouped(1))
@@ -304,7 +308,8 @@ func TestPlanted(t *testing.T) {
 			var f formattest.Findings
 			var l record.Ledger
 			src := formattest.Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: reportTo(&f)})
-			got := formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Ledger: &l, Report: f.Report, Deep: true, TempDir: t.TempDir()}))
+			got := formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace,
+				&format.Env{Ledger: &l, Report: f.Report, Deep: true, TempDir: t.TempDir()}))
 			formattest.CheckLedger(t, &l)
 			f.All = slices.DeleteFunc(f.All, func(x record.Finding) bool { return x.Severity == record.Note })
 			if kinds := strings.Join(f.Kinds(), " "); kinds != c.want {
@@ -359,7 +364,8 @@ func TestSlots(t *testing.T) {
 	r := rows{m.Store("db")}
 	value := codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: codec.KindString, Extras: []byte("v")})
 	for _, key := range []string{"a", "b", "c"} {
-		r.Put("metadata", codec.AppendMetaKey(nil, codec.MetaKey{Namespace: nsName, Slot: codec.Slot([]byte(key)), Key: []byte(key)}), value)
+		r.Put("metadata", codec.AppendMetaKey(nil,
+			codec.MetaKey{Namespace: nsName, Slot: codec.Slot([]byte(key)), Key: []byte(key)}), value)
 	}
 	r.Put("metadata", codec.AppendMetaKey(nil, codec.MetaKey{Namespace: nsName, Slot: 7, Key: []byte("d")}), value)
 	r.Put("metadata", codec.AppendNamespace(nil, kvrocks.DefaultNamespace), value)
@@ -370,7 +376,8 @@ func TestSlots(t *testing.T) {
 	if src.Sorted() {
 		t.Error("a node of a cluster is sorted")
 	}
-	got := formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Ledger: &l, Report: f.Report, Now: time.Unix(1, 0)}))
+	got := formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace,
+		&format.Env{Ledger: &l, Report: f.Report, Now: time.Unix(1, 0)}))
 	if n := bytes.Count(got, []byte("\n")); n != 3 {
 		t.Errorf("%d records: %s", n, got)
 	}

@@ -171,7 +171,8 @@ func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte
 	case codec.KindList:
 		m.Size = uint64(rows)
 		if old == nil || len(m.Extras) < codec.ListExtras {
-			m.Extras = codec.AppendListEnds(nil, codec.ListEnds{Head: binary.BigEndian.Uint64(f.first), Tail: binary.BigEndian.Uint64(f.last) + 1})
+			m.Extras = codec.AppendListEnds(
+				nil, codec.ListEnds{Head: binary.BigEndian.Uint64(f.first), Tail: binary.BigEndian.Uint64(f.last) + 1})
 		}
 	case codec.KindStream:
 		m.Size = uint64(rows)

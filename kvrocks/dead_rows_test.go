@@ -15,10 +15,12 @@ func TestDeadRows(t *testing.T) {
 	}{{"-", true}, {"--", true}, {"v", false}, {"-v", false}, {"v-", false}} {
 		f := &deadFamily{src: new(source), indexes: false}
 		for i, v := range []byte(c.values) {
-			raw := codec.AppendSubKey(nil, codec.SubKey{Namespace: []byte("ns"), Slot: codec.NoSlot, Key: []byte("k"), Version: 7, Sub: []byte{'m', byte(i)}})
+			raw := codec.AppendSubKey(nil, codec.SubKey{Namespace: []byte("ns"), Slot: codec.NoSlot, Key: []byte("k"), Version: 7,
+				Sub: []byte{'m', byte(i)}})
 			f.Row(i == 0, raw, bytes.Trim([]byte{v}, "-"))
 		}
-		if f.empty != c.empty || f.indexes || !bytes.Equal(f.first, []byte{'m', 0}) || !bytes.Equal(f.last, []byte{'m', byte(len(c.values) - 1)}) {
+		if f.empty != c.empty || f.indexes || !bytes.Equal(f.first, []byte{'m', 0}) ||
+			!bytes.Equal(f.last, []byte{'m', byte(len(c.values) - 1)}) {
 			t.Errorf("%q: %+v", c.values, f)
 		}
 	}

@@ -37,7 +37,8 @@ func TestDead(t *testing.T) {
 			var told []string
 			var got []byte
 			for _, db := range dbs {
-				r, err := dead.DeadRecords(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: goldenNow, TempDir: t.TempDir()},
+				r, err := dead.DeadRecords(context.Background(), db, record.AllTypes, format.Span{},
+					&format.Env{Now: goldenNow, TempDir: t.TempDir()},
 					func(key []byte, typ record.Type, what string) { told = append(told, fmt.Sprint(typ, " ", what)) })
 				if err != nil {
 					t.Fatal(err)
@@ -52,7 +53,8 @@ func TestDead(t *testing.T) {
 					t.Errorf("not there: %s", w)
 				}
 			}
-			live := formattest.Lines(t, sorted.Records(formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow}).Reader, sorted.Options{TempDir: t.TempDir()}))
+			live := formattest.Lines(t, sorted.Records(formattest.Records(t, src, kvrocks.DefaultNamespace,
+				&format.Env{Now: goldenNow}).Reader, sorted.Options{TempDir: t.TempDir()}))
 			alive := map[string]bool{}
 			for _, h := range heads(t, live) {
 				alive[h.Key] = true

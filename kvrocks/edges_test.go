@@ -51,7 +51,8 @@ func TestEdges(t *testing.T) {
 		c.do(r)
 		var f formattest.Findings
 		src := formattest.Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open, MaxBitmap: 2048, Options: reportTo(&f)})
-		w := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: now, Report: f.Report, Deep: true, TempDir: t.TempDir(), Ledger: new(record.Ledger)})
+		w := formattest.Records(t, src, kvrocks.DefaultNamespace,
+			&format.Env{Now: now, Report: f.Report, Deep: true, TempDir: t.TempDir(), Ledger: new(record.Ledger)})
 		h, err := w.Next()
 		if err != nil || h.Type.String() != c.typ {
 			t.Errorf("%s: %+v, %v", c.name, h, err)

@@ -24,7 +24,8 @@ var smallOptions = fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrock
 func damaged(t *testing.T, cluster bool) *formattest.Memory {
 	t.Helper()
 	m := formattest.NewMemory(t, kvrocks.New())
-	dst := m.Create(t, format.CreateOptions{DBs: []string{smallOptions.DB}, Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock})
+	dst := m.Create(t, format.CreateOptions{DBs: []string{smallOptions.DB}, Cluster: cluster, TempDir: t.TempDir(),
+		Now: fixtures.Clock})
 	fillShard(t, dst, 0, smallOptions.DB, 0, fixtures.Records(5, 12, smallOptions))
 	if _, err := dst.Finish(context.Background()); err != nil {
 		t.Fatal(err)
@@ -38,7 +39,8 @@ func damaged(t *testing.T, cluster bool) *formattest.Memory {
 		return codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: slot, Key: key.Key, Version: 7, Sub: []byte(s)})
 	}
 	r := rows{m.Store("db")}
-	r.Put("metadata", codec.AppendMetaKey(nil, key), codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: codec.KindZSet, Version: 7, Size: 2}))
+	r.Put("metadata", codec.AppendMetaKey(nil, key),
+		codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: codec.KindZSet, Version: 7, Size: 2}))
 	r.Put("default", sub("a"), codec.AppendDouble(nil, 1))
 	r.Put("default", sub("b"), codec.AppendDouble(nil, 2))
 	r.Put("zset_score", sub(double(3)+"a"), nil)
@@ -94,12 +96,13 @@ func TestReadErrors(t *testing.T) {
 		for at := 1; ; at++ {
 			f, temp := &formattest.Faults{Left: at}, t.TempDir()
 			found, nowhere := 0, 0
-			err := readAll(m, f, &format.Env{Now: fixtures.Clock, Memory: 400, TempDir: temp, Deep: true, Report: func(x record.Finding) {
-				found++
-				if x.Place.File == "" {
-					nowhere++
-				}
-			}})
+			err := readAll(m, f, &format.Env{Now: fixtures.Clock, Memory: 400, TempDir: temp, Deep: true,
+				Report: func(x record.Finding) {
+					found++
+					if x.Place.File == "" {
+						nowhere++
+					}
+				}})
 			if left, _ := os.ReadDir(temp); f.Open != 0 || len(left) > 0 {
 				t.Fatalf("cluster %v, row %d: %d iterators left open, %v left", cluster, at, f.Open, left)
 			}
@@ -136,8 +139,9 @@ func TestWriteErrors(t *testing.T) {
 }
 
 func writeAll(t *testing.T, f *formattest.Faults, temp string, cluster bool) error {
-	dst, err := kvrocks.New().Create(context.Background(), filepath.Join(temp, "new"), &format.CreateOptions{TempDir: temp, Create: f.Create,
-		DBs: []string{smallOptions.DB}, Cluster: cluster, SST: !cluster})
+	dst, err := kvrocks.New().Create(context.Background(), filepath.Join(temp, "new"),
+		&format.CreateOptions{TempDir: temp, Create: f.Create,
+			DBs: []string{smallOptions.DB}, Cluster: cluster, SST: !cluster})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func countFields(r *versioned.Reader, rows int64) {
 	}
 	f := &m.Fields
 	if f.Persist != int64(s.Persist) || rows > m.Count {
-		r.DamageAt(nil, FindCountMismatch, "count is %s, %s of them never expire; rows found: %s, %s of them never expire", record.Number(m.Count), record.Number(s.Persist), record.Number(rows), record.Number(f.Persist))
+		r.DamageAt(nil, FindCountMismatch, "count is %s, %s of them never expire; rows found: %s, %s of them never expire",
+			record.Number(m.Count), record.Number(s.Persist), record.Number(rows), record.Number(f.Persist))
 	}
 	none := m.Count == int64(s.Persist) && (s.Lower != 0 || s.Upper != 0)
 	if !r.Header().Expired && (none || f.Expiring > 0 && (f.Lower < int64(s.Lower) || f.Upper > int64(s.Upper))) {
@@ -90,7 +91,8 @@ func (x *hashWriter) End() error {
 	s, skip := &x.sums, codec.FieldExpiryLen
 	if s.Expiring > 0 {
 		skip = 0
-		x.w.Meta().Value = codec.AppendHashState(nil, codec.HashState{Persist: uint64(s.Persist), Lower: codec.UnixMillis(s.Lower), Upper: codec.UnixMillis(s.Upper)})
+		x.w.Meta().Value = codec.AppendHashState(nil,
+			codec.HashState{Persist: uint64(s.Persist), Lower: codec.UnixMillis(s.Lower), Upper: codec.UnixMillis(s.Upper)})
 	}
 	return x.w.Sorted(func(_ uint64, name, value []byte) error { return x.w.Put(name, value[skip:]) })
 }

@@ -293,16 +293,18 @@ func TestExpiringFields(t *testing.T) {
 		return b
 	}
 	src := only(t, func(r rows) {
-		//                                   flags expiry           version          size             mode persist        lower            upper
+		//	                                flags expiry           version          size             mode persist        lower            upper
 		r.Put("metadata", metaKey("k"), hexed("82 0000000000000000 0000000000000007 0000000000000003 01 0000000000000001 000000e3c7a73400 000003bb2cc3d800"))
 		r.Put("metadata", metaKey("l"), hexed("82 0000000000000000 0000000000000007 0000000000000001"))
 		r.sub("default", "a", string(hexed("0000000000000000"))+"va")
 		r.sub("default", "b", string(hexed("000003bb2cc3d800"))+"vb")
 		r.sub("default", "c", string(hexed("000000e3c7a73400"))+"vc")
-		r.Put("default", codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: codec.NoSlot, Key: []byte("l"), Version: 7, Sub: []byte("a")}), hexed("000003bb2cc3d800"))
+		r.Put("default", codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: codec.NoSlot, Key: []byte("l"), Version: 7,
+			Sub: []byte("a")}), hexed("000003bb2cc3d800"))
 	})
 	var f formattest.Findings
-	got := string(formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow, Report: f.Report, Deep: true, TempDir: t.TempDir()})))
+	got := string(formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace,
+		&format.Env{Now: goldenNow, Report: f.Report, Deep: true, TempDir: t.TempDir()})))
 	for _, want := range []string{`"key":"aw==","expire_at_ms":0,"value":[["YQ==","dmE="],["Yg==","dmI=",4102444800000],["Yw==","dmM=",978307200000]]`,
 		`"key":"bA==","expire_at_ms":0,"value":[["YQ==","AAADuyzD2AA="]]`} {
 		if !strings.Contains(got, want) {
@@ -314,7 +316,8 @@ func TestExpiringFields(t *testing.T) {
 		var l record.Ledger
 		r := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow, Ledger: &l, TempDir: t.TempDir()})
 		s := selection.Selection{KeepExpired: keep}
-		formattest.Lines(t, s.Apply(t.Context(), new(progress.Meter).Reader(record.Merge(r.Reader), 1, nil), selection.ApplyOptions{Now: goldenNow}))
+		formattest.Lines(t, s.Apply(t.Context(), new(progress.Meter).Reader(record.Merge(r.Reader), 1, nil),
+			selection.ApplyOptions{Now: goldenNow}))
 		if n := l.Snapshot()["default"].Rows; n[record.Expired] != want || n[record.Copied] != 4-want {
 			t.Errorf("kept %v: %d rows have expired, %d are copied", keep, n[record.Expired], n[record.Copied])
 		}
@@ -333,7 +336,8 @@ func TestGoldens(t *testing.T) {
 			var f formattest.Findings
 			var got []byte
 			for _, db := range src.Databases() {
-				r := formattest.Records(t, src, db, &format.Env{Now: goldenNow, Ledger: &l, Report: f.Report, Deep: true, TempDir: t.TempDir()})
+				r := formattest.Records(t, src, db, &format.Env{Now: goldenNow, Ledger: &l, Report: f.Report, Deep: true,
+					TempDir: t.TempDir()})
 				if !src.Sorted() {
 					r = record.Walk(sorted.Records(r.Reader, sorted.Options{TempDir: t.TempDir()}))
 				}

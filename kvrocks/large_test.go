@@ -35,7 +35,8 @@ func newAfterLarge(t *testing.T) *afterLarge {
 	}
 	r := new(afterLarge)
 	add := func(typ record.Type, native string, e record.Element) {
-		h := record.Header{DB: kvrocks.DefaultNamespace, Type: typ, Key: fmt.Appendf(nil, "key %02d", len(r.records)), Native: native, Len: 1, ByName: true}
+		h := record.Header{DB: kvrocks.DefaultNamespace, Type: typ, Key: fmt.Appendf(nil, "key %02d", len(r.records)),
+			Native: native, Len: 1, ByName: true}
 		r.records = append(r.records, given{h, e})
 	}
 	pair := func(typ record.Type, native string, name, value []byte) {

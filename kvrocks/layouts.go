@@ -18,10 +18,12 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 		return func(index bool, raw, value []byte) ([]byte, error, error) { return s.check(t, index, raw, value) }
 	}
 	of := func(t record.Type, element func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
-		return &versioned.Codec{Type: t, Data: codec.FamilyDefault, DataRows: below, DecodeMeta: decodeMeta, Element: element, Check: check(t),
+		return &versioned.Codec{Type: t, Data: codec.FamilyDefault, DataRows: below, DecodeMeta: decodeMeta, Element: element,
+			Check:    check(t),
 			Encoding: versioned.Encoding{AppendRow: sp.AppendVersion}}
 	}
-	strings, lists, sets, zsets := of(record.String, named), of(record.List, item), of(record.Set, member), of(record.ZSet, scored)
+	strings, lists, sets, zsets := of(record.String, named), of(record.List, item), of(record.Set, member), of(record.ZSet,
+		scored)
 	strings.Elements = newStringReader
 	lists.Position = func(rest []byte) uint64 { return binary.BigEndian.Uint64(rest[codec.VersionLen:]) }
 	sets.AppendName = appendMember
@@ -141,7 +143,8 @@ func judge(p *versioned.Pass) (bool, error) {
 	const day = 24 * 60 * 60 * 1000 * 1000
 	m := p.Meta()
 	if e := p.Env(); e.Deep && codec.Version(m.Version)>>codec.VersionCounter > codec.Version(e.Now.UnixMicro()+day) {
-		p.Remark(FindFutureVersion, record.Note, fmt.Sprintf("version %d was made by a clock ahead of this one", uint64(m.Version)))
+		p.Remark(FindFutureVersion, record.Note,
+			fmt.Sprintf("version %d was made by a clock ahead of this one", uint64(m.Version)))
 	}
 	return true, nil
 }

@@ -34,7 +34,8 @@ func (x *moduleReader) Begin() error {
 		x.r.Remark(record.FindNewer, record.Error, fmt.Sprintf("%s is not known; its rows are carried as they are", x.kind()))
 	}
 	if x.kind() == codec.KindBitmap {
-		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %s bytes, too large to be read as a string: raise --max-bitmap", record.Number(m.Count)))
+		x.r.Remark(FindLongBitmap, record.Note,
+			fmt.Sprintf("a bitmap of %s bytes, too large to be read as a string: raise --max-bitmap", record.Number(m.Count)))
 	}
 	return nil
 }
@@ -136,7 +137,8 @@ func (x *moduleWriter) Write(elems []record.Element) error {
 			kind, cbor := codec.ModuleKind(string(e.Name))
 			m.Kind, x.begun = uint8(kind), true
 			if kind == 0 {
-				return fmt.Errorf("key %s: a value of %s, which Kvrocks does not support", record.Quote(m.Key), record.Quote(e.Name))
+				return fmt.Errorf("key %s: a value of %s, which Kvrocks does not support", record.Quote(m.Key),
+					record.Quote(e.Name))
 			}
 			if kind == codec.KindJSON {
 				x.hold = append(append(x.hold, boolByte(cbor)), e.Value...)

@@ -41,7 +41,8 @@ func (s *source) countStrays(p *versioned.Pass) error {
 			return err
 		}
 		for _, what := range slices.Sorted(maps.Keys(kept)) {
-			rest.Report(p.Env(), record.Finding{Kind: FindLeftBehind, Severity: record.Note, Detail: fmt.Sprintf("%s: %d", what, kept[what])})
+			rest.Report(p.Env(), record.Finding{Kind: FindLeftBehind, Severity: record.Note,
+				Detail: fmt.Sprintf("%s: %d", what, kept[what])})
 		}
 	}
 	return nil

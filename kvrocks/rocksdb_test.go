@@ -81,8 +81,9 @@ func TestServed(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "new")
 		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
-		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{o.DB}, Cluster: cluster,
-			TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
+		dst := formattest.Create(t, kvrocks.New(), dir,
+			&format.CreateOptions{Create: build.Create, DBs: []string{o.DB}, Cluster: cluster,
+				TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
 		fillShard(t, dst, 0, o.DB, 0, fixtures.Records(7, 500, o))
 		formattest.Finish(t, dst).Close()
 		want := formattest.Sum(t, fixtures.Records(7, 500, o))
@@ -130,7 +131,8 @@ func TestServed(t *testing.T) {
 				if p.Type == record.Hash { // and the one that was written
 					d.Records, d.Elements = d.Records+1, d.Elements+1
 				}
-				if g := got[p]; g.Records != d.Records || g.Elements != d.Elements || p.Type != record.Hash && g.Millis != d.Millis {
+				g := got[p]
+				if g.Records != d.Records || g.Elements != d.Elements || p.Type != record.Hash && g.Millis != d.Millis {
 					t.Errorf("%s: cluster %v: %s: %+v, want %+v", at, cluster, p.Type, g, d)
 				}
 			}
@@ -167,7 +169,8 @@ func write(t *testing.T, db *grocksdb.DB, handles []*grocksdb.ColumnFamilyHandle
 	b := grocksdb.NewWriteBatch()
 	b.PutLogData([]byte("2"))
 	b.PutCF(handles[1], raw, codec.AppendMeta(nil, meta))
-	b.PutCF(handles[0], codec.AppendSubKey(nil, codec.SubKey{Namespace: ns, Slot: slot, Key: key, Version: 1 << 61, Sub: []byte("f")}), binary.AppendUvarint(nil, 1))
+	b.PutCF(handles[0], codec.AppendSubKey(nil,
+		codec.SubKey{Namespace: ns, Slot: slot, Key: key, Version: 1 << 61, Sub: []byte("f")}), binary.AppendUvarint(nil, 1))
 	if err := db.Write(grocksdb.NewDefaultWriteOptions(), b); err != nil {
 		t.Fatal(err)
 	}

@@ -75,8 +75,9 @@ func TestLengths(t *testing.T) {
 	for _, typ := range []record.Type{record.Hash, record.List, record.Set, record.ZSet} {
 		for _, byName := range []bool{true, false} {
 			read := func(record.TypeSet) record.Reader { return formattest.NewLengths(lengths, record.Of(typ), byName) }
-			dst := formattest.Create(t, kvrocks.New(), t.TempDir()+"/new", &format.CreateOptions{Create: build.Create, DBs: []string{"0"},
-				Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir(), Now: fixtures.Clock})
+			dst := formattest.Create(t, kvrocks.New(), t.TempDir()+"/new",
+				&format.CreateOptions{Create: build.Create, DBs: []string{"0"},
+					Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir(), Now: fixtures.Clock})
 			src := formattest.Fill(t, dst, 1<<20, read)
 			checkClean(t, src, "0", 1<<20, formattest.Sum(t, read(0)))
 			if src.Size("0", record.AllTypes) == 0 {

@@ -20,7 +20,8 @@ func TestShortRows(t *testing.T) {
 		}
 		return b
 	}
-	rows := map[string]func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool){"named": named, "item": item, "member": member, "scored": scored,
+	rows := map[string]func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool){"named": named, "item": item,
+		"member": member, "scored": scored,
 		"by score": func(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
 			var bits uint64
 			v, e.Name, bits, ok = byScore(m, rest, value)
@@ -34,7 +35,8 @@ func TestShortRows(t *testing.T) {
 					e := record.Element{Name: []byte("old"), Value: []byte("old"), Score: 1, ExpireMS: 7, Kind: record.Pending}
 					v, ok := rows[name](&versioned.Meta{Unsorted: unsorted}, &e, bytes(rest), bytes(value))
 					if ok { // what is not taken says nothing
-						fmt.Fprintf(&got, "%s, %t, %d and %d bytes: version %x, %q, %x, %x, %d %d\n", name, unsorted, rest, value, v, e.Name, e.Value, e.Score, e.ExpireMS, e.Kind)
+						fmt.Fprintf(&got, "%s, %t, %d and %d bytes: version %x, %q, %x, %x, %d %d\n", name, unsorted, rest, value,
+							v, e.Name, e.Value, e.Score, e.ExpireMS, e.Kind)
 					}
 				}
 			}

@@ -38,7 +38,8 @@ type source struct {
 
 // open opens the database in dir, which is the server's directory or the database's own.
 func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOptions) (*source, error) {
-	s := &source{Source: versioned.NewSource(f, dir), families: map[string]store.Keyspace{}, maxBitmap: cmp.Or(o.MaxBitmap, DefaultMaxBitmap)}
+	s := &source{Source: versioned.NewSource(f, dir), families: map[string]store.Keyspace{},
+		maxBitmap: cmp.Or(o.MaxBitmap, DefaultMaxBitmap)}
 	s.Flat = true
 	st, err := openStore(ctx, dir, o)
 	if err != nil {
@@ -53,14 +54,16 @@ func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOption
 
 // openStore opens the database in dir, which is the server's directory or the database's own.
 func openStore(ctx context.Context, dir string, o *format.OpenOptions) (store.Store, error) {
-	return dataset.OpenOnly(ctx, dir, storeDir, "Kvrocks database: want a RocksDB directory in it, or in "+storeDir+" below it", o)
+	return dataset.OpenOnly(ctx, dir, storeDir, "Kvrocks database: want a RocksDB directory in it, or in "+storeDir+" below it",
+		o)
 }
 
 // settle finds the column families and the namespaces.
 func (s *source) settle(ctx context.Context, o *format.OpenOptions) error {
 	for _, ks := range s.store.Keyspaces() {
 		if c := ks.Comparer(); !c.IsBytewise() {
-			return fmt.Errorf("%s: column family %s is ordered by %s; all of Kvrocks's are in byte order", s.Dir, ks.Name(), c.Name)
+			return fmt.Errorf("%s: column family %s is ordered by %s; all of Kvrocks's are in byte order", s.Dir, ks.Name(),
+				c.Name)
 		}
 		if slices.Contains(codec.RecordFamilies[:], ks.Name()) {
 			s.families[ks.Name()] = ks
@@ -75,7 +78,8 @@ func (s *source) settle(ctx context.Context, o *format.OpenOptions) error {
 	names, err := s.probe(s.family(codec.FamilyMetadata))
 	err = dataset.ReadPast(err, o, func(past *format.OpenOptions) (store.Store, error) { return openStore(ctx, s.Dir, past) },
 		func(st store.Store) (err error) {
-			if i := slices.IndexFunc(st.Keyspaces(), func(ks store.Keyspace) bool { return ks.Name() == codec.FamilyMetadata }); i >= 0 {
+			i := slices.IndexFunc(st.Keyspaces(), func(ks store.Keyspace) bool { return ks.Name() == codec.FamilyMetadata })
+			if i >= 0 {
 				names, err = s.probe(st.Keyspaces()[i])
 			}
 			return err

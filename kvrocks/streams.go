@@ -41,7 +41,8 @@ type groupCount struct {
 }
 
 func (s *source) newStreamReader(r *versioned.Reader) versioned.Elements {
-	return &streamReader{r: r, saw: s.saw, groups: extsort.New(extsort.Options{Compare: codec.CompareGroups, Memory: r.Memory() / 8, TempDir: r.TempDir()})}
+	return &streamReader{r: r, saw: s.saw,
+		groups: extsort.New(extsort.Options{Compare: codec.CompareGroups, Memory: r.Memory() / 8, TempDir: r.TempDir()})}
 }
 
 // Begin starts a stream.
@@ -246,7 +247,8 @@ func (s *streamReader) checkEntries() {
 		return
 	}
 	if bytes.Compare(s.last, s.LastGenerated[:]) > 0 {
-		s.r.DamageAt(nil, FindStreamBounds, "the last entry is %s, beyond the last generated id %s", codec.IDText(s.last), codec.IDText(s.LastGenerated[:]))
+		s.r.DamageAt(nil, FindStreamBounds, "the last entry is %s, beyond the last generated id %s", codec.IDText(s.last),
+			codec.IDText(s.LastGenerated[:]))
 	}
 	if !bytes.Equal(s.first, s.First[:]) || !bytes.Equal(s.last, s.Last[:]) {
 		s.warn(FindStreamBounds, "the entries go from %s to %s, metadata says from %s to %s",

@@ -16,12 +16,14 @@ import (
 // rowsOf writes a record and returns the rows of each column family.
 func rowsOf(t *testing.T, h record.Header, elems ...record.Element) map[string][]record.Element {
 	t.Helper()
-	dst := formattest.NewMemory(t, kvrocks.New()).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{kvrocks.DefaultNamespace}})
+	dst := formattest.NewMemory(t, kvrocks.New()).Create(t,
+		format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{kvrocks.DefaultNamespace}})
 	w, err := formattest.One(dst.Shard(0, kvrocks.DefaultNamespace, record.Of(h.Type), 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, do := range []func() error{func() error { return w.Begin(&h) }, func() error { return w.Write(elems) }, w.End, w.Close} {
+	for _, do := range []func() error{func() error { return w.Begin(&h) }, func() error { return w.Write(elems) }, w.End,
+		w.Close} {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
@@ -102,11 +104,16 @@ func TestWrittenGroups(t *testing.T) {
 			elems = append(elems, record.Element{Name: bytes.Clone(append(at[:15:15], n+1)), Value: []byte(pair)})
 		}
 		name := []byte("g")
-		elems = append(elems, record.Element{Kind: record.Group, Name: name, Value: record.AppendGroup(nil, &record.GroupState{Last: at[:], Read: c.read})},
-			record.Element{Kind: record.Consumer, Name: name, Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("a"), SeenMS: 7, ActiveMS: -1})},
-			record.Element{Kind: record.Consumer, Name: name, Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("b"), SeenMS: -3, ActiveMS: 5})},
-			record.Element{Kind: record.Pending, Name: name, Value: record.AppendPending(nil, &record.PendingEntry{ID: at[:], Consumer: []byte("a"), DeliveredMS: 11, Count: 4})},
-			record.Element{Kind: record.Group, Name: []byte("h"), Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: c.read})})
+		elems = append(elems, record.Element{Kind: record.Group, Name: name,
+			Value: record.AppendGroup(nil, &record.GroupState{Last: at[:], Read: c.read})},
+			record.Element{Kind: record.Consumer, Name: name,
+				Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("a"), SeenMS: 7, ActiveMS: -1})},
+			record.Element{Kind: record.Consumer, Name: name,
+				Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("b"), SeenMS: -3, ActiveMS: 5})},
+			record.Element{Kind: record.Pending, Name: name, Value: record.AppendPending(nil,
+				&record.PendingEntry{ID: at[:], Consumer: []byte("a"), DeliveredMS: 11, Count: 4})},
+			record.Element{Kind: record.Group, Name: []byte("h"),
+				Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: c.read})})
 		h := record.Header{DB: kvrocks.DefaultNamespace, Type: record.Stream, Key: []byte("k"), ByName: true, Added: c.added}
 		rows := rowsOf(t, h, elems...)
 		s, err := codec.DecodeStreamState(metaOf(t, rows).Extras)
@@ -127,12 +134,14 @@ func TestWrittenGroups(t *testing.T) {
 			switch string(g.Group) + string(g.Consumer) {
 			case "g":
 				if g.Kind == codec.KindPending {
-					if p, err := codec.DecodePending(row.Value); err != nil || g.ID != at || p.Delivered != 11 || p.Count != 4 || string(p.Consumer) != "a" {
+					p, err := codec.DecodePending(row.Value)
+					if err != nil || g.ID != at || p.Delivered != 11 || p.Count != 4 || string(p.Consumer) != "a" {
 						t.Errorf("pending %x: %+v, %v", g.ID, p, err)
 					}
 					continue
 				}
-				if x, err := codec.DecodeGroup(row.Value); err != nil || x.Lag != c.lag || x.EntriesRead != c.read || x.Consumers != 2 || x.Pending != 1 || x.LastDelivered != at {
+				if x, err := codec.DecodeGroup(row.Value); err != nil || x.Lag != c.lag || x.EntriesRead != c.read ||
+					x.Consumers != 2 || x.Pending != 1 || x.LastDelivered != at {
 					t.Errorf("added %d, read %d: %+v, %v; want a lag of %d", c.added, c.read, x, err, c.lag)
 				}
 			case "ga", "gb":
@@ -157,7 +166,8 @@ func TestWrittenBitmaps(t *testing.T) {
 	for _, n := range []int{1, codec.SegmentLen - 1, codec.SegmentLen, codec.SegmentLen + 1, 3 * codec.SegmentLen} {
 		value := make([]byte, n)
 		value[0], value[n-1] = 0x80, 0x80
-		rows := rowsOf(t, record.Header{DB: kvrocks.DefaultNamespace, Type: record.String, Key: []byte("k"), Native: "bitmap"}, record.Element{Value: value})
+		rows := rowsOf(t, record.Header{DB: kvrocks.DefaultNamespace, Type: record.String, Key: []byte("k"), Native: "bitmap"},
+			record.Element{Value: value})
 		if m := metaOf(t, rows); m.Kind != codec.KindBitmap || m.Size != uint64(n) {
 			t.Errorf("%d bytes: %+v", n, m)
 		}

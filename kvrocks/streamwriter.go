@@ -33,7 +33,8 @@ func newStreamWriter(w *versioned.TypeWriter, f kvrocksFormat) versioned.Element
 // Begin starts a stream.
 func (s *streamWriter) Begin() {
 	m := &s.w.Meta().Stream
-	s.state = codec.StreamState{Old: s.f.server == serverOld, Added: m.Added, LastGenerated: codec.StreamID(m.Last), MaxDeleted: codec.StreamID(m.MaxDeleted)}
+	s.state = codec.StreamState{Old: s.f.server == serverOld, Added: m.Added, LastGenerated: codec.StreamID(m.Last),
+		MaxDeleted: codec.StreamID(m.MaxDeleted)}
 	s.entries, s.group = 0, groupState{name: s.group.name[:0]}
 }
 
@@ -102,7 +103,8 @@ func (s *streamWriter) consumer(e *record.Element) error {
 		return err
 	}
 	s.group.value.Consumers++
-	s.group.consumers[string(c.Name)] = &codec.Consumer{LastAttempt: codec.UnixMillis(max(0, c.SeenMS)), LastSuccess: codec.UnixMillis(max(0, c.ActiveMS))}
+	s.group.consumers[string(c.Name)] = &codec.Consumer{LastAttempt: codec.UnixMillis(max(0, c.SeenMS)),
+		LastSuccess: codec.UnixMillis(max(0, c.ActiveMS))}
 	return nil
 }
 
@@ -117,7 +119,8 @@ func (s *streamWriter) pending(e *record.Element) error {
 	}
 	k := codec.GroupKey{Kind: codec.KindPending, Group: s.group.name}
 	copy(k.ID[:], p.ID)
-	return s.groupRow(k, codec.AppendPending(nil, codec.Pending{Delivered: codec.UnixMillis(p.DeliveredMS), Count: uint64(p.Count), Consumer: p.Consumer}))
+	return s.groupRow(k, codec.AppendPending(nil,
+		codec.Pending{Delivered: codec.UnixMillis(p.DeliveredMS), Count: uint64(p.Count), Consumer: p.Consumer}))
 }
 
 // endGroup buffers the rows of a consumer group that contain counts.
@@ -128,7 +131,9 @@ func (s *streamWriter) endGroup() error {
 	}
 	g.open = false
 	for name, c := range g.consumers {
-		if err := s.groupRow(codec.GroupKey{Kind: codec.KindConsumer, Group: g.name, Consumer: []byte(name)}, codec.AppendConsumer(nil, *c)); err != nil {
+		err := s.groupRow(codec.GroupKey{Kind: codec.KindConsumer, Group: g.name, Consumer: []byte(name)},
+			codec.AppendConsumer(nil, *c))
+		if err != nil {
 			return err
 		}
 	}

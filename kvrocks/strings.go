@@ -104,13 +104,16 @@ func (s *stringReader) bitmapSegment(sub, value []byte, i int) error {
 	}
 	switch size := uint64(len(s.body)); {
 	case off >= size:
-		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d is beyond the end of the bitmap at %d", off, size))
+		s.r.RemarkAt(i, FindSegment, record.Warning,
+			fmt.Sprintf("the segment at %d is beyond the end of the bitmap at %d", off, size))
 		return nil
 	case len(value) > codec.SegmentLen:
-		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d has %s bytes, of which %s count", off, record.Number(len(value)), record.Number(codec.SegmentLen)))
+		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d has %s bytes, of which %s count", off,
+			record.Number(len(value)), record.Number(codec.SegmentLen)))
 		value = value[:codec.SegmentLen]
 	case s.r.Env().Deep && len(value) < codec.SegmentLen:
-		s.r.RemarkAt(i, FindShortSegment, record.Note, fmt.Sprintf("the segment at %d has %s: BITPOS beyond that stops the server", off, record.Count(int64(len(value)), "byte")))
+		s.r.RemarkAt(i, FindShortSegment, record.Note, fmt.Sprintf("the segment at %d has %s: BITPOS beyond that stops the server",
+			off, record.Count(int64(len(value)), "byte")))
 	}
 	codec.Reverse(s.body[off:], value)
 	return nil

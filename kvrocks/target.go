@@ -75,11 +75,13 @@ const cfStreamID = 5
 func checkNamespace(db string, cluster bool) error {
 	switch {
 	case len(db) == 0 || len(db) > codec.MaxNamespace:
-		return fmt.Errorf("database %.64q: a namespace of Kvrocks has 1 to %s bytes, this name %s", db, record.Number(codec.MaxNamespace), record.Number(len(db)))
+		return fmt.Errorf("database %.64q: a namespace of Kvrocks has 1 to %s bytes, this name %s", db,
+			record.Number(codec.MaxNamespace), record.Number(len(db)))
 	case db[len(db)-1] == 0x7f:
 		return fmt.Errorf("database %q: a namespace of Kvrocks does not end in the byte 0x7f", db)
 	case cluster && db != DefaultNamespace:
-		return fmt.Errorf("database %q: a node of a cluster has no namespaces; convert one database with --db, and --namespace %s", db, DefaultNamespace)
+		return fmt.Errorf("database %q: a node of a cluster has no namespaces; convert one database with --db, and --namespace %s",
+			db, DefaultNamespace)
 	}
 	return nil
 }

@@ -35,8 +35,9 @@ func TestGoldensAgain(t *testing.T) {
 			return formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow}).Reader
 		}
 		dir := filepath.Join(t.TempDir(), "new")
-		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{kvrocks.DefaultNamespace},
-			Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
+		dst := formattest.Create(t, kvrocks.New(), dir,
+			&format.CreateOptions{Create: build.Create, DBs: []string{kvrocks.DefaultNamespace},
+				Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
 		fillShard(t, dst, 0, kvrocks.DefaultNamespace, 0, read())
 		home := map[bool]string{false: "db/", true: "slots/"}[cluster]
 		if tables, err := dst.Tables(0); err != nil || len(tables) == 0 || !strings.HasPrefix(tables[0].File, home) {
@@ -44,7 +45,8 @@ func TestGoldensAgain(t *testing.T) {
 		}
 		back := formattest.Finish(t, dst)
 		checkWriter(t, back, cluster, "")
-		formattest.CheckEqual(t, formattest.Sum(t, formattest.Records(t, back, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow})),
+		formattest.CheckEqual(
+			t, formattest.Sum(t, formattest.Records(t, back, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow})),
 			formattest.Sum(t, read()), false)
 	}
 }
@@ -55,7 +57,8 @@ func TestVersionsOfThePast(t *testing.T) {
 	m := formattest.NewMemory(t, kvrocks.New())
 	dst := m.Create(t, format.CreateOptions{DBs: []string{kvrocks.DefaultNamespace}, TempDir: t.TempDir(), Now: fixtures.Clock})
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.Of(record.Hash, record.Set)}
-	fillShard(t, dst, 3, kvrocks.DefaultNamespace, 0, fixtures.Records(1, 20, o)) // the versions of each shard are below those of the one before
+	// the versions of each shard are below those of the one before
+	fillShard(t, dst, 3, kvrocks.DefaultNamespace, 0, fixtures.Records(1, 20, o))
 	newest, seen := codec.Version(fixtures.Clock.UnixMicro())<<codec.VersionCounter, 0
 	for _, ks := range formattest.Finish(t, dst).Keyspaces() {
 		if ks.Name != "metadata" {
@@ -103,10 +106,11 @@ type checklist struct {
 // number of keys of each kind.
 func checkWriter(t *testing.T, src format.Source, cluster bool, server string) map[codec.Kind]int {
 	t.Helper()
-	c := &checklist{t: t, cluster: cluster, old: server == "kvrocks2.3", before10: server == "kvrocks2.9" || server == "kvrocks2.3", metas: map[string]codec.Meta{}, versions: map[codec.Version]string{},
+	c := &checklist{t: t, cluster: cluster, old: server == "kvrocks2.3", before10: server == "kvrocks2.9" || server == "kvrocks2.3",
+		metas: map[string]codec.Meta{}, versions: map[codec.Version]string{},
 		rows: map[string]uint64{}, first: map[string]uint64{}, last: map[string]uint64{}, members: map[string]bool{},
-		scores: map[string]uint64{}, ids: map[string][]codec.StreamID{}, groups: map[string]codec.Group{}, found: map[string]codec.Group{},
-		counts: map[string]uint64{}, fields: map[string]versioned.FieldSums{}}
+		scores: map[string]uint64{}, ids: map[string][]codec.StreamID{}, groups: map[string]codec.Group{},
+		found: map[string]codec.Group{}, counts: map[string]uint64{}, fields: map[string]versioned.FieldSums{}}
 	var families []string
 	for _, ks := range src.Keyspaces() { // in this order: metadata, default, zset_score, stream
 		families = append(families, ks.Name)
@@ -146,7 +150,8 @@ func (c *checklist) meta(key, value []byte) {
 	c.t.Helper()
 	k, err := codec.DecodeMetaKey(key, c.cluster)
 	m, merr := codec.DecodeMeta(value)
-	if err != nil || merr != nil || c.cluster && k.Slot != codec.Slot(k.Key) || m.Wide == c.old || value[0]&0x70 != 0 || !m.Alive() {
+	if err != nil || merr != nil || c.cluster && k.Slot != codec.Slot(k.Key) || m.Wide == c.old || value[0]&0x70 != 0 ||
+		!m.Alive() {
 		c.t.Fatalf("%q: %+v, %v, %v", key, m, err, merr)
 	}
 	if c.before10 && m.Kind >= codec.KindHyperLogLog || string(k.Namespace) != kvrocks.DefaultNamespace {
@@ -208,7 +213,8 @@ func (c *checklist) below(cf string, raw, value []byte) {
 			c.t.Errorf("list %q: index %d after %d", key, index, c.last[key]-1)
 		}
 	case m.Kind == codec.KindBitmap:
-		if at, err := codec.DecodeSegment(k.Sub); err != nil || len(value) != 1024 || at >= m.Size || bytes.Count(value, []byte{0}) == len(value) {
+		at, err := codec.DecodeSegment(k.Sub)
+		if err != nil || len(value) != 1024 || at >= m.Size || bytes.Count(value, []byte{0}) == len(value) {
 			c.t.Errorf("a segment of %d bytes at %s of %q, which has %d: %v", len(value), k.Sub, key, m.Size, err)
 		}
 	case m.Kind == codec.KindHyperLogLog:
@@ -261,7 +267,9 @@ func (c *checklist) settle() map[codec.Kind]int {
 		case codec.KindHash: // the form with expiries only where a field has one
 			f := c.fields[key]
 			s, err := codec.DecodeHashState(m.Extras)
-			if want := (codec.HashState{Persist: uint64(f.Persist), Lower: codec.UnixMillis(f.Lower), Upper: codec.UnixMillis(f.Upper)}); len(m.Extras) > 0 && (err != nil || s != want || f.Expiring == 0) {
+			want := (codec.HashState{Persist: uint64(f.Persist), Lower: codec.UnixMillis(f.Lower),
+				Upper: codec.UnixMillis(f.Upper)})
+			if len(m.Extras) > 0 && (err != nil || s != want || f.Expiring == 0) {
 				c.t.Errorf("hash %q: %+v, %v, want %+v", key, s, err, want)
 			}
 		case codec.KindList:
@@ -274,7 +282,8 @@ func (c *checklist) settle() map[codec.Kind]int {
 	}
 	for at, g := range c.groups {
 		if n := c.found[at]; g.Consumers != n.Consumers || g.Pending != n.Pending {
-			c.t.Errorf("group %q counts %d consumers and %d pending entries, found %d and %d", at, g.Consumers, g.Pending, n.Consumers, n.Pending)
+			c.t.Errorf("group %q counts %d consumers and %d pending entries, found %d and %d", at, g.Consumers, g.Pending,
+				n.Consumers, n.Pending)
 		}
 	}
 	return kinds
@@ -302,11 +311,13 @@ func TestChecklist(t *testing.T) {
 	for _, server := range []string{"", "kvrocks2.17", "kvrocks2.9", "kvrocks2.3", "cluster"} {
 		f := kvrocks.New().(format.Served).For(strings.TrimPrefix(server, "cluster"))
 		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: f.Limits(), Types: record.RedisTypes, Expired: true}
-		dst := formattest.NewMemory(t, f).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{o.DB},
-			Cluster: server == "cluster"})
+		dst := formattest.NewMemory(t, f).Create(t,
+			format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{o.DB},
+				Cluster: server == "cluster"})
 		fillShard(t, dst, 0, o.DB, 0, fixtures.Records(3, 300, o))
 		kinds := checkWriter(t, formattest.Finish(t, dst), server == "cluster", strings.TrimPrefix(server, "cluster"))
-		for _, k := range []codec.Kind{codec.KindString, codec.KindHash, codec.KindList, codec.KindSet, codec.KindZSet, codec.KindStream} {
+		for _, k := range []codec.Kind{codec.KindString, codec.KindHash, codec.KindList, codec.KindSet, codec.KindZSet,
+			codec.KindStream} {
 			if kinds[k] < 10 {
 				t.Errorf("%s: %d of %s", server, kinds[k], k)
 			}
@@ -381,8 +392,10 @@ func TestLosses(t *testing.T) {
 		{old, record.Other, record.Element{Name: []byte("kvrocks:bitmap"), Value: []byte("x")}, "", 1, false},
 	} {
 		got, drops := "", false
-		kept := c.dst.ElementLosses(&record.Header{Type: c.typ}, []record.Element{c.e}, func(l record.Loss) { got, drops = got+l.Kind, l.Drops })
-		if got != c.want || got != "" && drops != (c.kept == 0) || len(kept) != c.kept || c.typ == record.String && hlldialect.IsStale(kept[0].Value) != c.dense {
+		kept := c.dst.ElementLosses(&record.Header{Type: c.typ}, []record.Element{c.e},
+			func(l record.Loss) { got, drops = got+l.Kind, l.Drops })
+		if got != c.want || got != "" && drops != (c.kept == 0) || len(kept) != c.kept ||
+			c.typ == record.String && hlldialect.IsStale(kept[0].Value) != c.dense {
 			t.Errorf("%s %.20q: %q, want %q; %d kept", c.typ, c.e.Value, got, c.want, len(kept))
 		}
 	}
@@ -393,10 +406,12 @@ func TestNamespaces(t *testing.T) {
 		db      string
 		cluster bool
 		ok      bool
-	}{{"users", false, true}, {"", false, false}, {strings.Repeat("n", 256), false, false}, {strings.Repeat("n", 255), false, true},
+	}{{"users", false, true}, {"", false, false}, {strings.Repeat("n", 256), false, false},
+		{strings.Repeat("n", 255), false, true},
 		{"a\x7f", false, false}, {"users", true, false}, {kvrocks.DefaultNamespace, true, true}} {
 		m := formattest.NewMemory(t, kvrocks.New())
-		dst, err := m.Format.Create(context.Background(), m.Dir, &format.CreateOptions{Create: m.FS.Create, DBs: []string{c.db}, Cluster: c.cluster})
+		dst, err := m.Format.Create(context.Background(), m.Dir,
+			&format.CreateOptions{Create: m.FS.Create, DBs: []string{c.db}, Cluster: c.cluster})
 		if (err == nil) != c.ok {
 			t.Errorf("namespace %.10q: %v", c.db, err)
 		}
@@ -417,13 +432,21 @@ func TestLimits(t *testing.T) {
 	const beside = " Beside=[backup backup.tmp backup_for_sync checkpoint sync_checkpoint db.tmp]"
 	const opaque = "[kvrocks:bitmap kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF]"
 	const all = "Types=string,hash,list,set,zset,stream,other EmptyKey"
-	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace Cluster SST rocksdb:rw"+beside)
-	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.15"), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
-	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.17"), all+" MaxScore=+Inf FieldExpiry StreamGroups FieldsRead Opaque="+opaque+" DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
-	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"), all+" MaxScore=+Inf StreamGroups FieldsRead NamedGroups Opaque="+opaque+" Unheld=[kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+
+		" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.15"),
+		all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+
+			" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.17"),
+		all+" MaxScore=+Inf FieldExpiry StreamGroups FieldsRead Opaque="+opaque+
+			" DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"),
+		all+" MaxScore=+Inf StreamGroups FieldsRead NamedGroups Opaque="+opaque+
+			" Unheld=[kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+beside)
 	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.3"),
 		all[:len(all)-len(" EmptyKey")]+" Seconds MaxExpireMS=4294967295000 EmptyKey MaxScore=+Inf MaxElements=4294967295 FieldsRead NamedGroups "+
-			"Opaque="+opaque+" Unheld=[kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+beside)
+			"Opaque="+opaque+" Unheld=[kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+
+			beside)
 }
 
 func TestDetect(t *testing.T) {
@@ -460,13 +483,15 @@ func TestDetect(t *testing.T) {
 
 // oneField writes a hash.
 func oneField(w *formattest.OneByOne, key string) error {
-	return errors.Join(w.Begin(&record.Header{Type: record.Hash, Key: []byte(key)}), w.Write([]record.Element{{Name: []byte("f")}}), w.End())
+	return errors.Join(w.Begin(&record.Header{Type: record.Hash, Key: []byte(key)}),
+		w.Write([]record.Element{{Name: []byte("f")}}), w.End())
 }
 
 // TestNoElements: a record without elements is not written, and another type can use its name.
 func TestNoElements(t *testing.T) {
 	for _, server := range []string{"", "kvrocks2.3", "kvrocks2.17"} {
-		dst := formattest.NewMemory(t, kvrocks.New().(format.Served).For(server)).Create(t, format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
+		dst := formattest.NewMemory(t, kvrocks.New().(format.Served).For(server)).Create(t,
+			format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
 		w, err := formattest.One(dst.Shard(0, "0", record.AllTypes, 0))
 		if err != nil {
 			t.Fatal(err)

@@ -85,7 +85,8 @@ func expiry(h *record.Header) (int64, error) {
 // appendMeta returns the AppendMeta of a kind, or of the finer kind that the element writer chose.
 func (f kvrocksFormat) appendMeta(kind codec.Kind) func([]byte, *versioned.Meta) []byte {
 	return func(dst []byte, m *versioned.Meta) []byte {
-		d := codec.Meta{Wide: f.wide(), Kind: kind, Expiry: codec.UnixMillis(m.ExpireMS), Version: codec.Version(m.Version), Size: uint64(m.Count)}
+		d := codec.Meta{Wide: f.wide(), Kind: kind, Expiry: codec.UnixMillis(m.ExpireMS), Version: codec.Version(m.Version),
+			Size: uint64(m.Count)}
 		switch kind {
 		case codec.KindString, codec.KindJSON:
 			d.Kind, d.Extras = kindOfMeta(m), m.Value
@@ -109,7 +110,8 @@ func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
 func (w *writer) Begin(h *record.Header) error {
 	if w.hasPrev && bytes.Compare(w.prev, h.Key) >= 0 {
 		if bytes.Equal(w.prev, h.Key) {
-			return w.located(fmt.Errorf("a second record of key %s (%s): Kvrocks holds one type per key", record.Quote(h.Key), h.Type))
+			return w.located(fmt.Errorf("a second record of key %s (%s): Kvrocks holds one type per key", record.Quote(h.Key),
+				h.Type))
 		}
 		return w.located(fmt.Errorf("key %s after key %s: records must ascend", record.Quote(h.Key), record.Quote(w.prev)))
 	}

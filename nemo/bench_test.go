@@ -117,7 +117,8 @@ func load(t testing.TB, r *record.Walker) *replay {
 				break
 			}
 			for _, e := range buf[:n] {
-				all = append(all, record.Element{Name: append([]byte{}, e.Name...), Value: append([]byte{}, e.Value...), Score: e.Score})
+				all = append(all, record.Element{Name: append([]byte{}, e.Name...), Value: append([]byte{}, e.Value...),
+					Score: e.Score})
 			}
 		}
 		p.elems = append(p.elems, all)

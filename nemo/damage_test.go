@@ -31,7 +31,8 @@ func whole(t testing.TB) *memory {
 	put("zset", []byte("Zk"), meta)
 	for i, name := range []string{"a", "b"} {
 		n := []byte(name)
-		put("hash", nemo.AppendHashKey(nil, nemo.HashKey{Key: k, Field: n}), nemo.AppendPlain(nil, nemo.Plain{Bytes: n, Suffix: s1}))
+		put("hash", nemo.AppendHashKey(nil, nemo.HashKey{Key: k, Field: n}),
+			nemo.AppendPlain(nil, nemo.Plain{Bytes: n, Suffix: s1}))
 		put("set", nemo.AppendSetKey(nil, nemo.SetKey{Key: k, Member: n}), nemo.AppendPlain(nil, nemo.Plain{Suffix: s1}))
 		m.putMember("k", name, float64(i), float64(i))
 	}
@@ -146,14 +147,16 @@ func TestDamage(t *testing.T) {
 			m.Store("hash").Put("default", []byte("h\x01k=a"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: 9}}))
 		}, "newer-version", "hash", "housekeeping=1 copied=3"},
 		{"expired", func(m *memory) {
-			m.Store("zset").Put("default", []byte("Zk"), nemo.AppendMeta(nil, nemo.Meta{Count: 2, Suffix: nemo.Suffix{Version: 5, Expiry: 1}}))
+			m.Store("zset").Put("default", []byte("Zk"),
+				nemo.AppendMeta(nil, nemo.Meta{Count: 2, Suffix: nemo.Suffix{Version: 5, Expiry: 1}}))
 		}, "", "zset", "housekeeping=2 expired=5"},
 		{"member with a value", func(m *memory) { m.Store("set").Put("default", []byte("s\x01kb"), make([]byte, 9)) },
 			"count-mismatch newer", "set", "malformed=1 housekeeping=1 copied=2"},
 		{"no index row", func(m *memory) { m.Store("zset").Delete("default", indexKey("k", "b", 1)) },
 			"zset-missing-score-row", "zset", "housekeeping=2 index=1 copied=3"},
 		{"an index row of an earlier version alone", func(m *memory) {
-			m.Store("zset").Put("default", indexKey("k", "b", 1), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: s1.Version - 1}}))
+			m.Store("zset").Put("default", indexKey("k", "b", 1),
+				nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: s1.Version - 1}}))
 		}, "zset-missing-score-row", "zset", "housekeeping=2 stale=1 index=1 copied=3"},
 		{"no score row", func(m *memory) { m.Store("zset").Delete("default", []byte("z\x01kb")) },
 			"count-mismatch zset-missing-member-row", "zset", "housekeeping=2 orphan=1 index=1 copied=2"},
@@ -188,7 +191,8 @@ func TestDamage(t *testing.T) {
 			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 5, Suffix: s1}))
 		}, "count-mismatch list-broken-link list-unreachable-node", "list", "housekeeping=1 orphan=1 copied=6"},
 		{"link to a stale node", func(m *memory) {
-			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: nemo.Suffix{Version: 4}}))
+			m.Store("list").Put("default", nodeKey("k", 3),
+				nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: nemo.Suffix{Version: 4}}))
 		}, "count-mismatch list-broken-link", "list", "housekeeping=1 stale=1 copied=3"},
 		{"prev mismatch", func(m *memory) {
 			m.Store("list").Put("default", nodeKey("k", 3), nemo.AppendNode(nil, nemo.Node{Prev: 2, Suffix: s1}))
@@ -203,16 +207,20 @@ func TestDamage(t *testing.T) {
 			m.Store("list").Put("default", nodeKey("k", 1), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 0, Suffix: s1}))
 		}, "list-tail-mismatch", "list", "housekeeping=1 copied=4"},
 		{"no left", func(m *memory) {
-			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, NextSeq: 4, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"),
+				nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, NextSeq: 4, Suffix: s1}))
 		}, "list-unreachable-node list-unreachable-node list-unreachable-node", "list", "housekeeping=1 orphan=3 copied=1"},
 		{"left is 0", func(m *memory) {
-			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Right: 3, NextSeq: 4, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"),
+				nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Right: 3, NextSeq: 4, Suffix: s1}))
 		}, "list-tail-mismatch", "list", "housekeeping=1 copied=4"},
 		{"wrong right", func(m *memory) {
-			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1, NextSeq: 4, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"),
+				nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1, NextSeq: 4, Suffix: s1}))
 		}, "list-tail-mismatch", "list", "housekeeping=1 copied=4"},
 		{"next_seq too small", func(m *memory) {
-			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 3, NextSeq: 3, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"),
+				nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 3, NextSeq: 3, Suffix: s1}))
 		}, "list-next-seq", "list", "housekeeping=1 copied=4"},
 		{"bad nodes", func(m *memory) {
 			m.Store("list").Put("default", nodeKey("k", 0), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
@@ -224,7 +232,8 @@ func TestDamage(t *testing.T) {
 			m.Store("list").Delete("default", nodeKey("k", 3))
 			m.Store("list").Put("default", nodeKey("k", 1), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 1 << 60, Suffix: s1}))
 			m.Store("list").Put("default", nodeKey("k", 1<<60), nemo.AppendNode(nil, nemo.Node{Prev: 1, Suffix: s1}))
-			m.Store("list").Put("default", []byte("Lk"), nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1 << 60, NextSeq: 1<<60 + 1, Suffix: s1}))
+			m.Store("list").Put("default", []byte("Lk"),
+				nemo.AppendListMeta(nil, nemo.ListMeta{Count: 3, Left: 2, Right: 1 << 60, NextSeq: 1<<60 + 1, Suffix: s1}))
 		}, "", "list", "housekeeping=1 copied=4"},
 	}
 	var told strings.Builder

@@ -41,7 +41,8 @@ func TestDeadListsOfAnySize(t *testing.T) {
 		var told []string
 		tell := func(key []byte, typ record.Type, what string) { told = append(told, typ.String()+" "+what) }
 		e := &format.Env{Memory: memory, TempDir: t.TempDir()}
-		r, err := formattest.Walk(src.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, e, tell))
+		r, err := formattest.Walk(src.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, e,
+			tell))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,8 @@ func TestDeadListsWithHoles(t *testing.T) {
 				}
 			}
 			e := &format.Env{Memory: memory, TempDir: t.TempDir()}
-			r, err := formattest.Walk(m.Open(t).(format.Undead).DeadRecords(context.Background(), "0", record.Of(record.List), format.Span{}, e, tell))
+			r, err := formattest.Walk(m.Open(t).(format.Undead).DeadRecords(context.Background(), "0", record.Of(record.List),
+				format.Span{}, e, tell))
 			if err != nil {
 				t.Fatal(err)
 			}

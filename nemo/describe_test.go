@@ -61,7 +61,8 @@ func TestDescribe(t *testing.T) {
 		if got := say([]byte(c.key), []byte(c.value)); got != c.want {
 			t.Errorf("%s %q:\ngot  %s\nwant %s", c.keyspace, c.key, got, c.want)
 		}
-		fmt.Fprintf(&outcomes, "row %d: key %s, value %s\n\n", i, formattest.Damaged([]byte(c.key), func(b []byte) string { return say(b, []byte(c.value)) }),
+		fmt.Fprintf(&outcomes, "row %d: key %s, value %s\n\n", i,
+			formattest.Damaged([]byte(c.key), func(b []byte) string { return say(b, []byte(c.value)) }),
 			formattest.Damaged([]byte(c.value), func(b []byte) string { return say([]byte(c.key), b) }))
 	}
 	formattest.CheckOutcomes(t, "testdata/outcomes.txt", outcomes.String())

@@ -71,7 +71,8 @@ func decodePrefix(kind byte, b []byte, field string, need int) (key, rest []byte
 	}
 	klen := int(b[1])
 	if klen < 1 || klen > MaxKey {
-		return nil, nil, &record.CorruptError{Off: 1, Field: keyFieldLen, Err: fmt.Errorf("%s bytes: %w", record.Number(klen), errKeyLen)}
+		return nil, nil, &record.CorruptError{Off: 1, Field: keyFieldLen,
+			Err: fmt.Errorf("%s bytes: %w", record.Number(klen), errKeyLen)}
 	}
 	if len(b) < prefixLen+klen {
 		return nil, nil, record.Short(prefixLen, keyFieldLen, klen, len(b)-prefixLen)

@@ -86,7 +86,8 @@ func clock(now time.Time) int64 { return now.Unix() * 1000 }
 
 // collection returns the codec of sets, the base of the codecs of other collections. rest is the least number
 // of bytes after the user key of a data row.
-func collection(t record.Type, k kinds, rest int, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
+func collection(t record.Type, k kinds, rest int,
+	decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 	return &versioned.Codec{
 		Type: t, Data: keyspace, DataRows: k.rows(k.data, rest),
 		DecodeMeta: decodeMeta, Element: decode, Check: k.check,
@@ -208,9 +209,10 @@ func checkValue(kind byte, value []byte) (err error) {
 // unknown counts the rows with an unknown first byte.
 func (k kinds) unknown(p *versioned.Pass) error {
 	st := p.Store()
-	rest := dataset.Rest{Keyspace: st.Metas.Keyspace, DB: st.DB, Label: st.Metas.Label, Type: st.Types().Types()[0], Records: k.all(), User: k.owner,
-		Judge: func([]byte, []byte) (record.Class, error) {
-			return record.Malformed, &findings.Error{Kind: FindUnknownRow, Err: fmt.Errorf("unknown first byte; want one of %q", k.all())}
+	rest := dataset.Rest{Keyspace: st.Metas.Keyspace, DB: st.DB, Label: st.Metas.Label, Type: st.Types().Types()[0],
+		Records: k.all(), User: k.owner, Judge: func([]byte, []byte) (record.Class, error) {
+			return record.Malformed, &findings.Error{Kind: FindUnknownRow,
+				Err: fmt.Errorf("unknown first byte; want one of %q", k.all())}
 		}}
 	return rest.Count(p.Env())
 }
@@ -309,8 +311,8 @@ func decodeListMeta(m *versioned.Meta, value []byte) error {
 }
 
 func appendListMeta(dst []byte, m *versioned.Meta) []byte {
-	return AppendListMeta(dst, ListMeta{Count: m.Count, Left: int64(m.Left + 1), Right: int64(m.Right - 1), NextSeq: int64(m.Next),
-		Suffix: Suffix{Version(m.Version), UnixSeconds(m.ExpireMS / 1000)}})
+	return AppendListMeta(dst, ListMeta{Count: m.Count, Left: int64(m.Left + 1), Right: int64(m.Right - 1),
+		NextSeq: int64(m.Next), Suffix: Suffix{Version(m.Version), UnixSeconds(m.ExpireMS / 1000)}})
 }
 
 // refuse returns an error if the engine cannot hold the collection.

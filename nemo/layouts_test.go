@@ -72,7 +72,8 @@ func TestRowsAreTakenWhole(t *testing.T) {
 
 // TestUserKeys checks the user keys found in truncated keys; an empty one counts as missing.
 func TestUserKeys(t *testing.T) {
-	for raw, want := range map[string]string{"": "", "H": "", "Hkey": "key", "h": "", "h\x03": "", "h\x03k": "k", "h\x03key=f": "key", "h\x00k": ""} {
+	for raw, want := range map[string]string{"": "", "H": "", "Hkey": "key", "h": "", "h\x03": "", "h\x03k": "k",
+		"h\x03key=f": "key", "h\x00k": ""} {
 		if got := hashKinds.userKey([]byte(raw)); string(got) != want {
 			t.Errorf("%q: %q, want %q", raw, got, want)
 		}
@@ -90,7 +91,8 @@ func TestMetaRows(t *testing.T) {
 	for _, expiry := range []UnixSeconds{-1 << 31, -2, -1, 0, 1, 2, 1<<31 - 1} {
 		value := AppendPlain(nil, Plain{[]byte("v"), Suffix{0, expiry}})
 		var m versioned.Meta
-		if err := decodeString(&m, value); err != nil || m.ExpireMS != max(0, int64(expiry)*1000) || m.BadExpiry != min(0, int64(expiry)) {
+		err := decodeString(&m, value)
+		if err != nil || m.ExpireMS != max(0, int64(expiry)*1000) || m.BadExpiry != min(0, int64(expiry)) {
 			t.Errorf("expiry %d: %+v, %v", expiry, m, err)
 		}
 		if kind, _ := negativeExpiry(&m); (kind == FindNegativeExpiry) != (expiry < 0) {
@@ -103,11 +105,13 @@ func TestMetaRows(t *testing.T) {
 	}
 	for _, count := range []int64{-1, 0, 1} {
 		var set, list versioned.Meta
-		if err := decodeMeta(&set, AppendMeta(nil, Meta{count, Suffix{7, 5}})); err != nil || set.Gone != (count <= 0) || set.Version != 7 || set.ExpireMS != 5000 {
+		if err := decodeMeta(&set, AppendMeta(nil, Meta{count, Suffix{7, 5}})); err != nil || set.Gone != (count <= 0) ||
+			set.Version != 7 || set.ExpireMS != 5000 {
 			t.Errorf("a set of %d: %+v, %v", count, set, err)
 		}
 		value := AppendListMeta(nil, ListMeta{Count: count, Left: 3, Right: 9, NextSeq: 12, Suffix: Suffix{7, 5}})
-		if err := decodeListMeta(&list, value); err != nil || list.Gone != (count <= 0) || list.Left != 2 || list.Right != 10 || list.Next != 12 || list.ExpireMS != 5000 {
+		if err := decodeListMeta(&list, value); err != nil || list.Gone != (count <= 0) || list.Left != 2 || list.Right != 10 ||
+			list.Next != 12 || list.ExpireMS != 5000 {
 			t.Errorf("a list of %d: %+v, %v", count, list, err)
 		}
 		if !bytes.Equal(appendListMeta(nil, &list), value) {

@@ -216,7 +216,8 @@ func TestCloseWithinAList(t *testing.T) {
 	src, _ := openLinkedInMemory(t, 5000)
 	for _, memory := range []int64{200 << 10, 16 << 10} {
 		before := openFiles(t)
-		r := formattest.RecordsOf(t, src, "0", record.Of(record.List), format.Span{}, &format.Env{Memory: memory, TempDir: t.TempDir()})
+		r := formattest.RecordsOf(t, src, "0", record.Of(record.List), format.Span{},
+			&format.Env{Memory: memory, TempDir: t.TempDir()})
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}

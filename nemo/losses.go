@@ -25,10 +25,12 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 		case len(h.Key) == 0:
 			drop(record.LossEmptyKey, "nemo has no collections with an empty key")
 		case len(h.Key) > MaxKey:
-			drop(record.LossKeyTooLong, "the key has %s bytes; nemo's limit for collections is %s", record.Number(len(h.Key)), record.Number(MaxKey))
+			drop(record.LossKeyTooLong, "the key has %s bytes; nemo's limit for collections is %s", record.Number(len(h.Key)),
+				record.Number(MaxKey))
 		}
 		if h.Len > maxElements {
-			drop(record.LossTooManyElements, "%s elements; the engine's limit is %s", record.Number(h.Len), record.Number(maxElements))
+			drop(record.LossTooManyElements, "%s elements; the engine's limit is %s", record.Number(h.Len),
+				record.Number(maxElements))
 		}
 	}
 	if len(out) > 0 { // a dropped record has no further losses

@@ -72,12 +72,14 @@ func TestMissingStore(t *testing.T) {
 	m.Store("set").Len("default")
 	m.Store("zset").Len("default")
 	var f formattest.Findings
-	src, err := nemo.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
+	src, err := nemo.New().Open(context.Background(), m.Dir,
+		&format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if len(f.All) != 1 || f.All[0].Kind != dataset.FindMissingStore || f.All[0].Severity != record.Error || !strings.HasPrefix(f.All[0].Detail, "hash, list not found") {
+	if len(f.All) != 1 || f.All[0].Kind != dataset.FindMissingStore || f.All[0].Severity != record.Error ||
+		!strings.HasPrefix(f.All[0].Detail, "hash, list not found") {
 		t.Errorf("findings %+v", f.All)
 	}
 	if got := src.Types("0"); got != record.Of(record.String, record.Set, record.ZSet) {

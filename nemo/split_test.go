@@ -45,7 +45,8 @@ func TestSplitAddsUp(t *testing.T) {
 func checkSplit(t *testing.T, src format.Source, types record.TypeSet, n int) {
 	var f, fs formattest.Findings
 	var l, ls record.Ledger
-	want := formattest.Lines(t, formattest.RecordsOf(t, src, "0", types, format.Span{}, &format.Env{Ledger: &l, Report: f.Report}))
+	want := formattest.Lines(t, formattest.RecordsOf(t, src, "0", types, format.Span{},
+		&format.Env{Ledger: &l, Report: f.Report}))
 	spans, err := src.Split("0", types, n)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,8 @@ func checkSplit(t *testing.T, src format.Source, types record.TypeSet, n int) {
 	}
 	var got []byte
 	for _, s := range spans {
-		got = append(got, formattest.Lines(t, formattest.RecordsOf(t, src, "0", types, s, &format.Env{Ledger: &ls, Report: fs.Report}))...)
+		got = append(
+			got, formattest.Lines(t, formattest.RecordsOf(t, src, "0", types, s, &format.Env{Ledger: &ls, Report: fs.Report}))...)
 	}
 	if !bytes.Equal(got, want) {
 		t.Error("records differ")

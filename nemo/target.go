@@ -41,8 +41,8 @@ func create(_ context.Context, f nemoFormat, dir string, o *format.CreateOptions
 
 // Shard returns the writer of one span.
 func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (record.Writer, error) {
-	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: len(types.Types()), Memory: memory, Version: int64(t.version),
-		Suffix: AppendSuffix(nil, Suffix{Version: t.version}),
+	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: len(types.Types()), Memory: memory,
+		Version: int64(t.version), Suffix: AppendSuffix(nil, Suffix{Version: t.version}),
 		Layout: func(part int) *versioned.Layout { return families[part].layout }})
 }
 

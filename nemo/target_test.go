@@ -103,7 +103,8 @@ func TestWrittenRows(t *testing.T) {
 func TestDefaultVersion(t *testing.T) {
 	m := newMemory(t)
 	write(t, m.Create(t, format.CreateOptions{}), record.Header{Type: record.Set, Key: []byte("k")}, record.Element{Name: []byte("a")})
-	if got := rows(t, m.Store("set")); !strings.HasPrefix(got, `"Sk" 01000000000000000100000000000000`) || !strings.HasSuffix(got, "\"s\\x01ka\" 0100000000000000\n") {
+	got := rows(t, m.Store("set"))
+	if !strings.HasPrefix(got, `"Sk" 01000000000000000100000000000000`) || !strings.HasSuffix(got, "\"s\\x01ka\" 0100000000000000\n") {
 		t.Errorf("rows\n%s", got)
 	}
 }
@@ -146,7 +147,8 @@ func TestLayouts(t *testing.T) {
 		{format.LayoutDB, []string{"0", "users"}, nil, `database "users": nemo's have numbers for names`},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
-		dst, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, Layout: c.layout, DBs: c.dbs})
+		dst, err := nemo.New().Create(context.Background(), dir,
+			&format.CreateOptions{Create: build.Create, Layout: c.layout, DBs: c.dbs})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%v: error %v, want %s", c, err, c.err)

@@ -129,7 +129,8 @@ func (e *Export) Assemble(parts []*Files, found int) (records int64, err error) 
 			if st, err := disk.Lstat(path); err != nil {
 				return 0, err
 			} else if st.Size() != f.Line.Size {
-				return 0, fmt.Errorf("%s: %s bytes, but %s were written", path, record.Number(st.Size()), record.Number(f.Line.Size))
+				return 0, fmt.Errorf("%s: %s bytes, but %s were written", path, record.Number(st.Size()),
+					record.Number(f.Line.Size))
 			}
 			e.files = append(e.files, written{f.Line, f.Part, f.N})
 			records += f.Line.Records
@@ -158,7 +159,8 @@ func (e *Export) Finish(found int) error {
 
 // complete gives the files their names, writes the manifest and makes all of it durable.
 func (e *Export) complete(found int) error {
-	m := manifest{head: head{Parquet: version, Creator: e.o.Creator, Source: e.o.Source, Home: jsonl.Text(e.o.Home), Rows: e.o.rows(), Text: e.o.Text,
+	m := manifest{head: head{Parquet: version, Creator: e.o.Creator, Source: e.o.Source, Home: jsonl.Text(e.o.Home),
+		Rows: e.o.rows(), Text: e.o.Text,
 		Now: e.o.Now.UTC().Format(time.RFC3339Nano)}}
 	slices.SortFunc(e.files, func(a, b written) int {
 		return cmp.Or(cmp.Compare(a.line.Type, b.line.Type), cmp.Compare(a.part, b.part), cmp.Compare(a.n, b.n))
@@ -310,7 +312,8 @@ func (p *part) create() (*file, error) {
 	w := columns.NewWriter(f, &columns.Options{Columns: cols, Sorted: sorted,
 		Creator: p.e.o.Creator, Pairs: map[string]string{"kvferry.type": typ, "kvferry.db": p.h.DB}, Limit: p.limit,
 		Compression: p.e.o.Compression})
-	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, w: w, rows: rows{w: w, text: &p.text, audit: p.e.o.Keys != nil}}, nil
+	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, w: w,
+		rows: rows{w: w, text: &p.text, audit: p.e.o.Keys != nil}}, nil
 }
 
 // wrote counts rows of the record.

@@ -50,7 +50,8 @@ func (f parquetFormat) Limits() format.Limits {
 		Place: format.InTables, Types: record.AllTypes, EmptyKey: true, MaxScore: math.Inf(1), SameName: true, FieldsRead: true,
 		FieldExpiry: true, StreamGroups: true, Unowned: true, NoTarget: noTarget,
 		Opaque:    []string{"module", "array", "keydb-cron", "dragonfly", record.Library.String()},
-		Databases: "as in the dumped dataset", DefaultDB: f.home, Detail: "directories of kvferry dump --format parquet", ScoreDetail: "any float64",
+		Databases: "as in the dumped dataset", DefaultDB: f.home, Detail: "directories of kvferry dump --format parquet",
+		ScoreDetail: "any float64",
 	}
 }
 

@@ -63,7 +63,8 @@ func (r *reader) cuts(keys []columns.Page) bool {
 	if len(keys) == 0 {
 		return false
 	}
-	return r.span.Lo != nil && string(keys[0].Least) < string(r.span.Lo) || r.span.Hi != nil && string(keys[len(keys)-1].Most) >= string(r.span.Hi)
+	return r.span.Lo != nil && string(keys[0].Least) < string(r.span.Lo) ||
+		r.span.Hi != nil && string(keys[len(keys)-1].Most) >= string(r.span.Hi)
 }
 
 // unused checks that a column has no values: by its pages, or by the index of them.

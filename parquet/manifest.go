@@ -130,8 +130,8 @@ func (m *manifest) append(dst []byte) ([]byte, error) {
 	m.end.Sum = sumText(xxh3.Hash(out.Bytes()[len(dst):]))
 	err = errors.Join(err, lines.Encode(&m.end))
 	if out.Len()-len(dst) > maxManifest {
-		err = errors.Join(err, fmt.Errorf("%s: more than %s bytes for %s: give the dump more --memory", ManifestName, record.Number(maxManifest),
-			record.Count(int64(len(m.files)), "file")))
+		err = errors.Join(err, fmt.Errorf("%s: more than %s bytes for %s: give the dump more --memory", ManifestName,
+			record.Number(maxManifest), record.Count(int64(len(m.files)), "file")))
 	}
 	return out.Bytes(), err
 }
@@ -177,10 +177,12 @@ func decodeManifest(b []byte) (*manifest, error) {
 		records, rows = records+m.files[i].Records, rows+m.files[i].Rows
 	}
 	if m.end.Sum != "" && (records != m.end.Records || rows != m.end.Rows) {
-		return nil, corrupt(len(b), "manifest", fmt.Errorf("%s records of %s rows, the end says %s of %s", record.Number(records), record.Number(rows), record.Number(m.end.Records), record.Number(m.end.Rows)))
+		return nil, corrupt(len(b), "manifest", fmt.Errorf("%s records of %s rows, the end says %s of %s", record.Number(records),
+			record.Number(rows), record.Number(m.end.Records), record.Number(m.end.Rows)))
 	}
 	if m.end.Sum == "" || m.end.Files != len(m.files) {
-		return nil, corrupt(len(b), "manifest", fmt.Errorf("%s files, the end says %s", record.Number(len(m.files)), record.Number(m.end.Files)))
+		return nil, corrupt(len(b), "manifest", fmt.Errorf("%s files, the end says %s", record.Number(len(m.files)),
+			record.Number(m.end.Files)))
 	}
 	return m, nil
 }
@@ -211,7 +213,8 @@ func (f *fileLine) check() error {
 		rows, end = rows+g.Rows, g.End
 	}
 	if rows != f.Rows || rows == 0 || f.Tail != end || f.Tail > f.Size || sumText(parseSum(f.Sum)) != f.Sum {
-		return fmt.Errorf("%s: %s rows in row groups of %s; its tail is at %d of %s bytes", f.File, record.Number(rows), record.Number(f.Rows), f.Tail, record.Number(f.Size))
+		return fmt.Errorf("%s: %s rows in row groups of %s; its tail is at %d of %s bytes", f.File, record.Number(rows),
+			record.Number(f.Rows), f.Tail, record.Number(f.Size))
 	}
 	return nil
 }

@@ -95,8 +95,9 @@ func opened(t *testing.T, dir string, m *manifest) error {
 	}
 	defer src.Close()
 	var told []error // rows that are not damaged, but unknown, do not end the reading
-	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger),
-		Report: func(f record.Finding) { told = append(told, errors.New(f.Kind+": "+f.Detail)) }})
+	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{},
+		&format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger),
+			Report: func(f record.Finding) { told = append(told, errors.New(f.Kind+": "+f.Detail)) }})
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,8 @@ func TestManifestLies(t *testing.T) {
 
 // TestKeysRefused: a dump of keys is no source, even if its manifest says so.
 func TestKeysRefused(t *testing.T) {
-	e, err := Create(filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1 << 20, Keys: func() Estimator { return new(counter) }})
+	e, err := Create(filepath.Join(t.TempDir(), "out"),
+		ExportOptions{Memory: 1 << 20, Keys: func() Estimator { return new(counter) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +157,8 @@ func TestKeysRefused(t *testing.T) {
 		t.Error(err)
 	}
 	m.head.Rows = rowsElements
-	if err := opened(t, e.dir, m); err == nil || !strings.HasPrefix(err.Error(), record.FindNewer+": ") || !strings.Contains(err.Error(), `column "elements" of INT64`) {
+	if err := opened(t, e.dir, m); err == nil || !strings.HasPrefix(err.Error(), record.FindNewer+": ") ||
+		!strings.Contains(err.Error(), `column "elements" of INT64`) {
 		t.Error(err)
 	}
 }
@@ -188,7 +191,8 @@ func TestFormat(t *testing.T) {
 	if src.Layout() != format.LayoutFlat || !src.Sorted() || len(src.Keyspaces()) > 0 {
 		t.Error(src.Layout(), src.Keyspaces())
 	}
-	if spans, err := src.Split("0", record.AllTypes, 1); err != nil || len(spans) != 1 || spans[0].Lo != nil || spans[0].Hi != nil {
+	if spans, err := src.Split("0", record.AllTypes, 1); err != nil || len(spans) != 1 || spans[0].Lo != nil ||
+		spans[0].Hi != nil {
 		t.Errorf("%v: %v", spans, err)
 	}
 	src.dbs = append(src.dbs, "1")

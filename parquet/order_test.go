@@ -31,7 +31,8 @@ func add(t *testing.T, w *part, h record.Header, names ...string) {
 func headers(t *testing.T, dir string, each func(h *record.Header, elems []record.Element)) {
 	t.Helper()
 	src := formattest.Open(t, New(), dir, &format.OpenOptions{})
-	r := formattest.RecordsOf(t, src, "0", record.AllTypes, format.Span{}, &format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger)})
+	r := formattest.RecordsOf(t, src, "0", record.AllTypes, format.Span{},
+		&format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger)})
 	defer r.Close()
 	for {
 		h, err := r.Next()

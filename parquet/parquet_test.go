@@ -157,11 +157,13 @@ func TestParts(t *testing.T) {
 	for _, f := range m.files {
 		got = append(got, f.File+" "+string(f.DB)+" "+string(f.Groups[0].First[:1]))
 	}
-	if want := []string{"type=string/part-00001.parquet 0 a", "type=string/part-00002.parquet 0 b", "type=string/part-00003.parquet 1 a"}; !slices.Equal(got, want) {
+	want := []string{"type=string/part-00001.parquet 0 a", "type=string/part-00002.parquet 0 b", "type=string/part-00003.parquet 1 a"}
+	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	src := formattest.Open(t, New(), dir, &format.OpenOptions{})
-	if dbs := src.Databases(); !slices.Equal(dbs, []string{"0", "1"}) || src.Layout() != format.LayoutDB || src.Types("1") != record.Of(record.String) {
+	dbs := src.Databases()
+	if !slices.Equal(dbs, []string{"0", "1"}) || src.Layout() != format.LayoutDB || src.Types("1") != record.Of(record.String) {
 		t.Errorf("%q", dbs)
 	}
 }
@@ -257,7 +259,9 @@ func TestManyFiles(t *testing.T) {
 		for i := range each {
 			p, key := w.(*part), []byte(fmt.Sprintf("k%02d-%d", n, i))
 			h := record.Header{DB: "0", Type: record.Hash, Key: key, ByName: n != 5 || i != 1}
-			if err := errors.Join(p.Begin(&h), p.Elements([]record.Element{{Name: []byte("b"), Value: key}, {Name: []byte("a"), Value: key}}), p.End()); err != nil {
+			err := errors.Join(p.Begin(&h),
+				p.Elements([]record.Element{{Name: []byte("b"), Value: key}, {Name: []byte("a"), Value: key}}), p.End())
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -428,7 +432,8 @@ func TestFooterDamage(t *testing.T) {
 	src := formattest.Open(t, New(), dir, &format.OpenOptions{Options: store.Options{Salvage: true}})
 	formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger),
 		Report: func(f record.Finding) { told = append(told, f.Detail) }}))
-	if want := fmt.Sprintf("rows of row groups 0 to %d are missing", len(line.Groups)-1); len(told) != 1 || !strings.Contains(told[0], want) {
+	want := fmt.Sprintf("rows of row groups 0 to %d are missing", len(line.Groups)-1)
+	if len(told) != 1 || !strings.Contains(told[0], want) {
 		t.Errorf("%q, want %s", told, want)
 	}
 }
@@ -473,16 +478,22 @@ func TestRareRecords(t *testing.T) {
 	}
 	id := func(n byte) []byte { return append(make([]byte, 15), n) }
 	b := func(s string) []byte { return []byte(s) }
-	pumped(t, w, record.Header{Type: record.Other, Key: record.Library.AppendName(nil, "lib"), Keyless: record.Library}, record.Element{Name: b("function"), Value: b("x")})
+	pumped(t, w, record.Header{Type: record.Other, Key: record.Library.AppendName(nil, "lib"), Keyless: record.Library},
+		record.Element{Name: b("function"), Value: b("x")})
 	pumped(t, w, record.Header{Type: record.String, Key: b("a"), Native: "hyperloglog"}, record.Element{Value: b("v")})
 	pumped(t, w, record.Header{Type: record.Hash, Key: b("b")})
-	pumped(t, w, record.Header{Type: record.Other, Key: b("c")}, record.Element{Name: b("row"), Value: b("1")}, record.Element{Name: b("row"), Value: b("2")})
+	pumped(t, w, record.Header{Type: record.Other, Key: b("c")}, record.Element{Name: b("row"), Value: b("1")},
+		record.Element{Name: b("row"), Value: b("2")})
 	pumped(t, w, record.Header{Type: record.Other, Key: b("c2"), Native: "array"}, record.Element{Name: b("array"), Value: b("2")})
 	pumped(t, w, record.Header{Type: record.Stream, Key: b("d"), Last: id(9), Added: 12, MaxDeleted: id(8)},
-		record.Element{Name: id(1)}, record.Element{Name: id(2), Value: record.AppendPair(record.AppendPair(nil, b("f"), b("v")), b(""), nil)},
-		record.Element{Kind: record.Group, Name: b("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: id(2), Read: -1})},
-		record.Element{Kind: record.Consumer, Name: b("g"), Value: record.AppendConsumer(nil, &record.ConsumerState{SeenMS: 5, ActiveMS: -1})},
-		record.Element{Kind: record.Pending, Name: b("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: id(1), DeliveredMS: 7, Count: 2})})
+		record.Element{Name: id(1)}, record.Element{Name: id(2),
+			Value: record.AppendPair(record.AppendPair(nil, b("f"), b("v")), b(""), nil)},
+		record.Element{Kind: record.Group, Name: b("g"),
+			Value: record.AppendGroup(nil, &record.GroupState{Last: id(2), Read: -1})},
+		record.Element{Kind: record.Consumer, Name: b("g"),
+			Value: record.AppendConsumer(nil, &record.ConsumerState{SeenMS: 5, ActiveMS: -1})},
+		record.Element{Kind: record.Pending, Name: b("g"),
+			Value: record.AppendPending(nil, &record.PendingEntry{ID: id(1), DeliveredMS: 7, Count: 2})})
 	pumped(t, w, record.Header{Type: record.Stream, Key: b("e")})
 	if err := errors.Join(w.Close(), e.Finish(0)); err != nil {
 		t.Fatal(err)
@@ -546,7 +557,8 @@ type auditRow struct {
 
 // TestKeys writes a row for each record, and reads the columns.
 func TestKeys(t *testing.T) {
-	e, err := Create(filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1 << 20, Keys: func() Estimator { return new(counter) }})
+	e, err := Create(filepath.Join(t.TempDir(), "out"),
+		ExportOptions{Memory: 1 << 20, Keys: func() Estimator { return new(counter) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -624,7 +636,8 @@ func TestOddRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pumped(t, w, record.Header{Type: record.Stream, Key: []byte("x1"), Last: id}, record.Element{Name: id, Value: record.AppendPair(nil, id, id)})
+		pumped(t, w, record.Header{Type: record.Stream, Key: []byte("x1"), Last: id},
+			record.Element{Name: id, Value: record.AppendPair(nil, id, id)})
 		f := w.(*part).open[record.Stream]
 		if err := errors.Join(odd(&f.rows), f.wrote(1)); err != nil {
 			t.Fatal(err)
@@ -692,7 +705,8 @@ func TestDirectory(t *testing.T) {
 		if got := told.Kinds(); !slices.Equal(got, []string{want}) {
 			t.Errorf("%q, want %s", got, want)
 		}
-		if _, err := New().Open(context.Background(), dir, &format.OpenOptions{}); (err != nil) != (want == record.FindMissingFile || want == record.FindFileSize) {
+		if _, err := New().Open(context.Background(), dir,
+			&format.OpenOptions{}); (err != nil) != (want == record.FindMissingFile || want == record.FindFileSize) {
 			t.Errorf("%s: without salvage: %v", want, err)
 		}
 	}
@@ -745,14 +759,16 @@ func tell(t *testing.T, dir, path string, b []byte, want *record.Fingerprint, si
 	}
 	for _, salvage := range []bool{true, false} {
 		var told formattest.Findings
-		src, err := New().Open(context.Background(), dir, &format.OpenOptions{Options: store.Options{Salvage: salvage, Report: told.Report}})
+		src, err := New().Open(context.Background(), dir,
+			&format.OpenOptions{Options: store.Options{Salvage: salvage, Report: told.Report}})
 		if err != nil {
 			continue
 		}
 		var l record.Ledger
 		all := new(record.Fingerprint)
 		for _, db := range src.Databases() {
-			r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: fixtures.Clock, Ledger: &l, Report: told.Report})
+			r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{},
+				&format.Env{Now: fixtures.Clock, Ledger: &l, Report: told.Report})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -811,11 +827,13 @@ func TestArrow(t *testing.T) {
 		t.Errorf("%v, want %v", streams, want)
 	}
 	text := NewArrow(TextStrict, false, 0)
-	if _, err := text.AppendBegin(nil, &record.Header{DB: "0", Type: record.Set, Key: []byte{0xff}}); err == nil || !strings.Contains(err.Error(), "--text: key of set") {
+	if _, err := text.AppendBegin(nil, &record.Header{DB: "0", Type: record.Set, Key: []byte{0xff}}); err == nil ||
+		!strings.Contains(err.Error(), "--text: key of set") {
 		t.Error(err)
 	}
 	lossy := NewArrow(TextLossy, false, 0)
-	if _, err := lossy.AppendBegin(nil, &record.Header{DB: "0", Type: record.Set, Key: []byte{0xff}}); err != nil || lossy.Replaced() != 1 {
+	if _, err := lossy.AppendBegin(nil, &record.Header{DB: "0", Type: record.Set, Key: []byte{0xff}}); err != nil ||
+		lossy.Replaced() != 1 {
 		t.Error(err, lossy.Replaced())
 	}
 }
@@ -823,7 +841,8 @@ func TestArrow(t *testing.T) {
 // TestAssemble: a dataset of the files of parts that were written apart is that of one run.
 func TestAssemble(t *testing.T) {
 	one := func(n int) record.Reader {
-		return &prefixed{fixtures.Records(uint64(n), 20, fixtures.Options{DB: "0", Types: record.AllTypes, Short: true}), string(rune('a' + n))}
+		return &prefixed{fixtures.Records(uint64(n), 20, fixtures.Options{DB: "0", Types: record.AllTypes, Short: true}),
+			string(rune('a' + n))}
 	}
 	whole, err := export(t, 1<<20, "lossy", one(0), one(1))
 	if err != nil {
@@ -854,7 +873,9 @@ func TestAssemble(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := readManifest(all)
-	if err != nil || !slices.EqualFunc(got.files, want.files, func(a, b fileLine) bool { return a.File == b.File && a.Size == b.Size }) || records == 0 {
+	if err != nil || !slices.EqualFunc(got.files, want.files, func(a, b fileLine) bool {
+		return a.File == b.File && a.Size == b.Size
+	}) || records == 0 {
 		t.Errorf("%d records, %v; %+v, want %+v", records, err, got, want)
 	}
 	if replaced := parts[0].Replaced + parts[1].Replaced; e.Replaced() != replaced {
@@ -879,7 +900,9 @@ func TestLookupOfDamage(t *testing.T) {
 	dir, m := made(t, filepath.Join(t.TempDir(), "out"), ExportOptions{Now: fixtures.Clock, Memory: 1}, func(w *part) {
 		for i := range keys {
 			h := record.Header{DB: "0", Type: record.Hash, Key: []byte(fmt.Sprintf("k%03d", i)), ByName: true}
-			if err := errors.Join(w.Begin(&h), w.Elements([]record.Element{{Name: []byte("a"), Value: value(i)}, {Name: []byte("b"), Value: value(i + 1)}}), w.End()); err != nil {
+			err := errors.Join(w.Begin(&h), w.Elements(
+				[]record.Element{{Name: []byte("a"), Value: value(i)}, {Name: []byte("b"), Value: value(i + 1)}}), w.End())
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

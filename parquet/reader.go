@@ -355,7 +355,8 @@ func (r *reader) element(e *record.Element) error {
 	default:
 		e.Name, e.Value = r.bytes(colField), r.bytes(colValue)
 	}
-	if (e.Name == nil && r.cols[colField] != nil) || (e.Value == nil && r.cols[colValue] != nil) || (e.Name == nil && r.cols[colMember] != nil) {
+	if (e.Name == nil && r.cols[colField] != nil) || (e.Value == nil && r.cols[colValue] != nil) ||
+		(e.Name == nil && r.cols[colMember] != nil) {
 		return odd("value", "null")
 	}
 	return nil
@@ -392,7 +393,8 @@ func (r *reader) streamed(e *record.Element) error {
 	case kindGroup:
 		e.Kind, e.Value = record.Group, record.AppendGroup(nil, &record.GroupState{Last: id, Read: state.Read})
 	case kindConsumer:
-		e.Kind, e.Value = record.Consumer, record.AppendConsumer(nil, &record.ConsumerState{Name: r.bytes(colMember), SeenMS: state.Seen, ActiveMS: state.Active})
+		e.Kind, e.Value = record.Consumer, record.AppendConsumer(nil,
+			&record.ConsumerState{Name: r.bytes(colMember), SeenMS: state.Seen, ActiveMS: state.Active})
 	case kindPending:
 		e.Kind, e.Value = record.Pending, record.AppendPending(nil, &record.PendingEntry{ID: id, Consumer: r.bytes(colMember),
 			DeliveredMS: state.Delivered, Count: state.Deliveries})
@@ -472,8 +474,9 @@ func (r *reader) damage(err error) error {
 		}
 		return err
 	}
-	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, DB: r.t.db, Type: r.t.typ, Keyspace: r.t.typ.String(),
-		Place: record.Place{File: r.path(), Off: c.Off, Level: -1}, Detail: c.Reason() + "; " + r.missing()}
+	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, DB: r.t.db, Type: r.t.typ,
+		Keyspace: r.t.typ.String(),
+		Place:    record.Place{File: r.path(), Off: c.Off, Level: -1}, Detail: c.Reason() + "; " + r.missing()}
 	if newer {
 		f.Kind = record.FindNewer
 	}

@@ -254,7 +254,8 @@ func (r *rows) streamed(e *record.Element) (n int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		return 1, r.row(&streamRow{kind: kindGroup, id: g.Last, field: some(e.Name), value: fmt.Appendf(nil, `{"entries_read":%d}`, g.Read)})
+		return 1, r.row(&streamRow{kind: kindGroup, id: g.Last, field: some(e.Name),
+			value: fmt.Appendf(nil, `{"entries_read":%d}`, g.Read)})
 	case record.Consumer:
 		c, err := record.DecodeConsumer(e.Value)
 		if err != nil {

@@ -73,7 +73,8 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 		line := &m.files[i]
 		t, err := record.ParseType(line.Type)
 		if err != nil {
-			return nil, &record.CorruptError{Format: Name, File: disk.Join(dir, ManifestName), Off: record.NoOffset, Field: "type", Err: err}
+			return nil, &record.CorruptError{Format: Name, File: disk.Join(dir, ManifestName), Off: record.NoOffset,
+				Field: "type", Err: err}
 		}
 		key := table{string(line.DB), t}
 		s.tables[key] = append(s.tables[key], line)
@@ -115,9 +116,11 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 		kind, detail := "", ""
 		switch {
 		case !ok:
-			kind, detail = record.FindMissingFile, fmt.Sprintf("the manifest lists it with %s, which are missing", record.Count(line.Rows, "row"))
+			kind, detail = record.FindMissingFile, fmt.Sprintf("the manifest lists it with %s, which are missing",
+				record.Count(line.Rows, "row"))
 		case size != line.Size:
-			kind, detail = record.FindFileSize, fmt.Sprintf("%s bytes, the manifest says %s; it is not read", record.Number(size), record.Number(line.Size))
+			kind, detail = record.FindFileSize, fmt.Sprintf("%s bytes, the manifest says %s; it is not read", record.Number(size),
+				record.Number(line.Size))
 		default:
 			continue
 		}
@@ -127,11 +130,13 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 		}
 		f := s.files[line.File]
 		f.once.Do(func() { f.err = errSkipped })
-		dataset.Report(o, record.Finding{Kind: kind, Severity: record.Error, DB: string(line.DB), Place: record.Place{File: path, Off: record.NoOffset}, Detail: detail})
+		dataset.Report(o, record.Finding{Kind: kind, Severity: record.Error, DB: string(line.DB),
+			Place: record.Place{File: path, Off: record.NoOffset}, Detail: detail})
 	}
 	for name := range there {
 		if strings.HasSuffix(name, ".parquet") {
-			dataset.Report(o, record.Finding{Kind: FindUnlisted, Severity: record.Error, Place: record.Place{File: s.path(name), Off: record.NoOffset},
+			dataset.Report(o, record.Finding{Kind: FindUnlisted, Severity: record.Error,
+				Place:  record.Place{File: s.path(name), Off: record.NoOffset},
 				Detail: "the manifest does not list it; kvferry does not read it"})
 		}
 	}
@@ -194,7 +199,8 @@ func (o *openFile) check(line *fileLine) error {
 	}
 	for i, g := range groups {
 		if w := &line.Groups[i]; g.Rows != w.Rows || g.End != w.End {
-			return odd("%s rows up to offset %d in row group %d, the manifest says %s up to %d", record.Number(g.Rows), g.End, i, record.Number(w.Rows), w.End)
+			return odd("%s rows up to offset %d in row group %d, the manifest says %s up to %d", record.Number(g.Rows), g.End, i,
+				record.Number(w.Rows), w.End)
 		}
 	}
 	return nil
@@ -259,7 +265,8 @@ func (s *source) Weigh(db string, types record.TypeSet, _ int) (out []store.Weig
 }
 
 // Records yields the records of a span.
-func (s *source) Records(_ context.Context, db string, types record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+func (s *source) Records(_ context.Context, db string, types record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
 	if !slices.Contains(s.dbs, db) {
 		return nil, fmt.Errorf("%s: no database %q: have %q", s.dir, db, s.dbs)
 	}

@@ -91,13 +91,15 @@ func (c *cursor) Close() error { c.closed = true; return c.err }
 // random returns sorted records. n is their number at most.
 func random(r *rand.Rand, db string, n int) (out []held) {
 	for range r.IntN(n + 1) {
-		x := held{Header: Header{DB: db, Type: []Type{String, Hash, List, Stream}[r.IntN(4)], Key: []byte(fmt.Sprintf("%c%d", 'a'+r.IntN(26), r.IntN(30)))}}
+		x := held{Header: Header{DB: db, Type: []Type{String, Hash, List, Stream}[r.IntN(4)],
+			Key: []byte(fmt.Sprintf("%c%d", 'a'+r.IntN(26), r.IntN(30)))}}
 		many := []int{0, 1, 3, 20, 300}[r.IntN(5)]
 		if x.Type == String {
 			many = 1
 		}
 		for i := range many {
-			x.elems = append(x.elems, Element{Name: []byte(fmt.Sprint(i)), Value: bytes.Repeat([]byte{byte(i)}, r.IntN(1+r.IntN(3000)))})
+			x.elems = append(x.elems, Element{Name: []byte(fmt.Sprint(i)),
+				Value: bytes.Repeat([]byte{byte(i)}, r.IntN(1+r.IntN(3000)))})
 		}
 		out = append(out, x)
 	}
@@ -113,7 +115,8 @@ func reader(r *rand.Rand, list []held) Reader {
 	}
 	return Gather(c, func(b *Batch) error {
 		for len(c.left) > 0 && len(b.Records) < 4 && c.left[0].Type == String {
-			x := Record{Header: c.left[0].Header, First: len(b.Elems), N: 1, Class: Copied, Rows: Rows{Of: places, Meta: 1, Elems: 1, Index: 2}}
+			x := Record{Header: c.left[0].Header, First: len(b.Elems), N: 1, Class: Copied,
+				Rows: Rows{Of: places, Meta: 1, Elems: 1, Index: 2}}
 			b.Records, b.Elems = append(b.Records, x), append(b.Elems, c.left[0].elems[0])
 			c.left = c.left[1:]
 		}
@@ -124,10 +127,12 @@ func reader(r *rand.Rand, list []held) Reader {
 func same(t *testing.T, h *Header, elems []Element, want *held) {
 	t.Helper()
 	if h.DB != want.DB || Compare(h, &want.Header) != 0 || len(elems) != len(want.elems) {
-		t.Fatalf("%s %s %q of %d elements, want %s %s %q of %d", h.DB, h.Type, h.Key, len(elems), want.DB, want.Type, want.Key, len(want.elems))
+		t.Fatalf("%s %s %q of %d elements, want %s %s %q of %d", h.DB, h.Type, h.Key, len(elems), want.DB, want.Type, want.Key,
+			len(want.elems))
 	}
 	for i := range elems {
-		if e, w := &elems[i], &want.elems[i]; !bytes.Equal(e.Name, w.Name) || !bytes.Equal(e.Value, w.Value) || e.Score != w.Score {
+		e, w := &elems[i], &want.elems[i]
+		if !bytes.Equal(e.Name, w.Name) || !bytes.Equal(e.Value, w.Value) || e.Score != w.Score {
 			t.Fatalf("%q: element %d is %q, want %q", h.Key, i, e.Name, w.Name)
 		}
 	}
@@ -143,7 +148,9 @@ func TestReaders(t *testing.T) {
 			list := random(r, fmt.Sprint(i), 12)
 			want = append(want, list...)
 			cut := len(list) / 2
-			readers = append(readers, Concat(func() (Reader, error) { return reader(r, list[:cut]), nil }, func() (Reader, error) { return reader(r, list[cut:]), nil }))
+			readers = append(readers, Concat(func() (Reader, error) {
+				return reader(r, list[:cut]), nil
+			}, func() (Reader, error) { return reader(r, list[cut:]), nil }))
 		}
 		slices.SortStableFunc(want, func(a, b held) int { return Compare(&a.Header, &b.Header) })
 		var ledger Ledger
@@ -171,7 +178,8 @@ func TestReaders(t *testing.T) {
 			t.Fatalf("after the last: %v", err)
 		}
 		got := ledger.Snapshot()
-		if m, e, x := got["m"], got["e"], got["i"]; m.Total() != int64(len(want)) || e.Rows[Copied] != rows[Copied] || e.Rows[Filtered] != rows[Filtered] ||
+		m, e, x := got["m"], got["e"], got["i"]
+		if m.Total() != int64(len(want)) || e.Rows[Copied] != rows[Copied] || e.Rows[Filtered] != rows[Filtered] ||
 			x.Rows[Index] != 2*rows[Copied] || x.Rows[Filtered] != 2*rows[Filtered] || e.Total() != elems {
 			t.Fatalf("%d records, %d elements, %v: the ledger has %+v", len(want), elems, rows, got)
 		}
@@ -375,7 +383,8 @@ func TestFeeder(t *testing.T) {
 	rec := func(key string, n int, c Class) Record {
 		return Record{Header: Header{Key: []byte(key), Type: String}, N: n, Class: c}
 	}
-	first := &Batch{Records: []Record{rec("a", 1, Copied), rec("b", 1, Lost), rec("c", 3, Copied), rec("d", 0, Copied)}, Elems: elems, More: true}
+	first := &Batch{Records: []Record{rec("a", 1, Copied), rec("b", 1, Lost), rec("c", 3, Copied), rec("d", 0, Copied)},
+		Elems: elems, More: true}
 	hidden := rec("e", 1, Copied)
 	hidden.Hidden = true
 	for _, c := range []struct {
@@ -395,7 +404,8 @@ func TestFeeder(t *testing.T) {
 	var f Feeder
 	n := 0
 	l := lines{}
-	if err := f.Feed(first, &l, func(_ *Batch, from, some int) error { n += some; return nil }); err != nil || n != 1 || l.text != "(c3)(d" {
+	if err := f.Feed(first, &l, func(_ *Batch, from, some int) error { n += some; return nil }); err != nil || n != 1 ||
+		l.text != "(c3)(d" {
 		t.Errorf("%s and %d strings, %v", l.text, n, err)
 	}
 	for _, fail := range []string{"(a", "1", ")"} {

@@ -204,7 +204,8 @@ func Exact(b []byte, off int, field string, n int) error {
 	case len(b) < n:
 		return Short(off, field, n, len(b))
 	case len(b) > n:
-		return &CorruptError{Off: int64(off + n), Field: field, Err: fmt.Errorf("%s bytes beyond the %s: %w", Number(len(b)-n), Number(n), ErrTrailing)}
+		return &CorruptError{Off: int64(off + n), Field: field,
+			Err: fmt.Errorf("%s bytes beyond the %s: %w", Number(len(b)-n), Number(n), ErrTrailing)}
 	}
 	return nil
 }

@@ -219,12 +219,13 @@ func (f *Finding) Causes() bool {
 func (f *Finding) Follows() bool { return slices.Contains(consequences, f.Kind) }
 
 // unreadValues are the kinds of findings about a row or a value that was not read, or not to its end.
-var unreadValues = []string{FindNewer, "aof-command", "damaged-value", "bad-key-length", "bad-row-key", "bad-value", "short-value", "unknown-row",
+var unreadValues = []string{FindNewer, "aof-command", "damaged-value", "bad-key-length", "bad-row-key", "bad-value",
+	"short-value", "unknown-row",
 	"malformed-key", "malformed-value", "bad-segment", "unmerged-operand", "null-value", "colliding-keys"}
 
 // readFiles are the kinds of findings about files whose rows are read all the same.
-var readFiles = []string{FindKeyOrder, FindFileBounds, FindFileChecksum, FindForeignLog, FindLedger, FindStoreNotRead, FindDeleteCount, "manifest-behind",
-	"swapped-databases", "library-differs", "missing-score-cf"}
+var readFiles = []string{FindKeyOrder, FindFileBounds, FindFileChecksum, FindForeignLog, FindLedger, FindStoreNotRead,
+	FindDeleteCount, "manifest-behind", "swapped-databases", "library-differs", "missing-score-cf"}
 
 // OfValue reports whether findings of a kind are about a row or a value that was not read, or not to its end.
 func OfValue(kind string) bool { return slices.Contains(unreadValues, kind) }
@@ -232,7 +233,8 @@ func OfValue(kind string) bool { return slices.Contains(unreadValues, kind) }
 // Loses reports whether something that the finding is about was not read.
 func (f *Finding) Loses() bool {
 	k, _ := FindingKindOf(f.Kind)
-	return f.Severity == Error && !f.Read && !f.Listing() && (OfValue(f.Kind) || k.Group == "files" && !slices.Contains(readFiles, f.Kind))
+	return f.Severity == Error && !f.Read && !f.Listing() &&
+		(OfValue(f.Kind) || k.Group == "files" && !slices.Contains(readFiles, f.Kind))
 }
 
 // FindingKindOf returns the description of a kind. It returns false if the kind is unknown.

@@ -147,7 +147,8 @@ func vectorBlock(t *testing.T, vectors []vector) string {
 		}
 		b.Write(append(line, '\n'))
 	}
-	fmt.Fprintf(&b, `{"records":%d,"elements":%d,"ms":"%s","s":"%s"}`+"\n```\n", sum.Records, sum.Elements, sum.Millis, sum.Seconds)
+	fmt.Fprintf(&b, `{"records":%d,"elements":%d,"ms":"%s","s":"%s"}`+"\n```\n", sum.Records, sum.Elements, sum.Millis,
+		sum.Seconds)
 	return b.String()
 }
 

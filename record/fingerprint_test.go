@@ -154,12 +154,15 @@ func TestWhatWaits(t *testing.T) {
 	for _, c := range []struct {
 		name, value int
 		waits       bool
-	}{{1, 1, true}, {0, maxWaiting, true}, {0, maxWaiting + 1, false}, {maxWaiting / 2, maxWaiting / 2, true}, {maxWaiting / 2, maxWaiting/2 + 1, false}, {3, maxHeld, false}, {3, maxHeld + 1, false}} {
+	}{{1, 1, true}, {0, maxWaiting, true}, {0, maxWaiting + 1, false}, {maxWaiting / 2, maxWaiting / 2, true},
+		{maxWaiting / 2, maxWaiting/2 + 1, false}, {3, maxHeld, false}, {3, maxHeld + 1, false}} {
 		var hs Hasher
 		hs.Begin(&Header{Type: Hash})
 		hs.Elements([]Element{{Name: make([]byte, c.name), Value: make([]byte, c.value)}})
-		if waits := len(hs.waiting) > 0; waits != c.waits || waits == (len(hs.large) > 0) || (c.value > maxHeld) != (len(hs.large) < c.value && !waits) {
-			t.Errorf("a name of %d and a value of %d bytes: %d wait, %d are kept", c.name, c.value, len(hs.waiting), len(hs.large))
+		waits := len(hs.waiting) > 0
+		if waits != c.waits || waits == (len(hs.large) > 0) || (c.value > maxHeld) != (len(hs.large) < c.value && !waits) {
+			t.Errorf("a name of %d and a value of %d bytes: %d wait, %d are kept", c.name, c.value, len(hs.waiting),
+				len(hs.large))
 		}
 	}
 }
@@ -168,8 +171,8 @@ func TestWhatWaits(t *testing.T) {
 // compared; and that New is set in a sum if it is set in one digest.
 func TestDigests(t *testing.T) {
 	a := Digest{Records: 1, Elements: 2, Millis: Sum128{Lo: 3}, Seconds: Sum128{Lo: 4}}
-	for i, b := range []Digest{{2, 2, Sum128{Lo: 3}, Sum128{Lo: 4}, false}, {1, 1, Sum128{Lo: 3}, Sum128{Lo: 4}, false}, {1, 2, Sum128{Lo: 3}, Sum128{Lo: 5}, false},
-		{1, 2, Sum128{Lo: 9}, Sum128{Lo: 4}, false}} {
+	for i, b := range []Digest{{2, 2, Sum128{Lo: 3}, Sum128{Lo: 4}, false}, {1, 1, Sum128{Lo: 3}, Sum128{Lo: 4}, false},
+		{1, 2, Sum128{Lo: 3}, Sum128{Lo: 5}, false}, {1, 2, Sum128{Lo: 9}, Sum128{Lo: 4}, false}} {
 		if a.Equal(b, false) || a.Equal(b, true) != (i == 3) {
 			t.Errorf("%+v: equal %v, by seconds %v", b, a.Equal(b, false), a.Equal(b, true))
 		}
@@ -307,7 +310,8 @@ func TestCountOnly(t *testing.T) {
 		}
 	}
 	for i := range got {
-		if got[i] != (Digest{Records: want[i].Records, Elements: want[i].Elements}) || want[i].Records == 0 || want[i].Millis == (Sum128{}) {
+		if got[i] != (Digest{Records: want[i].Records, Elements: want[i].Elements}) || want[i].Records == 0 ||
+			want[i].Millis == (Sum128{}) {
 			t.Errorf("counted %+v, hashed %+v", got[i], want[i])
 		}
 	}

@@ -23,7 +23,10 @@ func TestGroupCoding(t *testing.T) {
 	if got, err := DecodeConsumer(packed); err != nil || string(got.Name) != "alice" || got.SeenMS != 12 || got.ActiveMS != -1 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	refuses(t, packed, "offset 0: consumer: need 16 bytes, have 0: ", func(b []byte) error { _, err := DecodeConsumer(b); return err })
+	refuses(t, packed, "offset 0: consumer: need 16 bytes, have 0: ", func(b []byte) error {
+		_, err := DecodeConsumer(b)
+		return err
+	})
 	p := PendingEntry{ID: groupID(3), Consumer: []byte("bob"), DeliveredMS: 99, Count: 4}
 	packed = AppendPending(nil, &p)
 	got, err := DecodePending(packed)
@@ -33,7 +36,9 @@ func TestGroupCoding(t *testing.T) {
 	if _, err := DecodePending(slices.Insert(slices.Clone(packed), len(packed)-16, 'x')); !errors.Is(err, ErrTrailing) {
 		t.Errorf("a byte after the consumer: %v", err)
 	}
-	refuses(t, packed[:32], "offset 0: pending entry: need 32 bytes, have 0: ", func(b []byte) error { _, err := DecodePending(b); return err }) // 32 bytes decode as an entry without a consumer
+	// 32 bytes decode as an entry without a consumer
+	refuses(t, packed[:32], "offset 0: pending entry: need 32 bytes, have 0: ",
+		func(b []byte) error { _, err := DecodePending(b); return err })
 }
 
 // refuses checks that no strict prefix decodes, and the start of the error for empty input.
@@ -89,7 +94,8 @@ func TestSmallWords(t *testing.T) {
 		t.Errorf("%q, %q", Count(1, "file"), Count(2, "file"))
 	}
 	for typ, want := range map[Type][2]int64{Hash: {2, 4}, ZSet: {2, 20}, Stream: {2, 4}} {
-		n, bytes := Measure(typ, []Element{{Name: []byte("ab"), Value: []byte("c")}, {Name: []byte("m")}, {Kind: Group, Name: []byte("g")}})
+		n, bytes := Measure(typ, []Element{{Name: []byte("ab"), Value: []byte("c")}, {Name: []byte("m")},
+			{Kind: Group, Name: []byte("g")}})
 		if n != want[0] || bytes != want[1] {
 			t.Errorf("%s: %d elements of %d bytes", typ, n, bytes)
 		}

@@ -87,7 +87,8 @@ func TestErrLater(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if want := "read copied false, out filtered true, unread copied true, empty copied false, last copied false, "; got != "read=2 empty=0 last=2 " || c.ended != want {
+		want := "read copied false, out filtered true, unread copied true, empty copied false, last copied false, "
+		if got != "read=2 empty=0 last=2 " || c.ended != want {
 			t.Errorf("heavy %t: read %s; ended %s\nwant %s", heavy, got, c.ended, want)
 		}
 		l := ledger.Snapshot()

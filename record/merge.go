@@ -126,7 +126,8 @@ func (m *merged) give(h *head, n int) (*Batch, error) {
 	from := h.at
 	h.at += n
 	last := h.at == len(h.b.Records)
-	m.out = Batch{Records: h.b.Records[from:h.at:h.at], Elems: h.b.Elems, Cont: h.b.Cont && from == 0, More: last && h.b.More, Held: h.b.Held}
+	m.out = Batch{Records: h.b.Records[from:h.at:h.at], Elems: h.b.Elems, Cont: h.b.Cont && from == 0, More: last && h.b.More,
+		Held: h.b.Held}
 	switch m.open = nil; {
 	case m.out.More:
 		m.open = h

@@ -22,28 +22,31 @@ func TestOutcomes(t *testing.T) {
 		v, err := record.DecodeGroup(b)
 		return fmt.Sprintf("%+v %v", v, err)
 	})
-	say("consumer", record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("alice"), SeenMS: 12, ActiveMS: -1}), func(b []byte) string {
-		v, err := record.DecodeConsumer(b)
-		return fmt.Sprintf("%+v %v", v, err)
-	})
-	for _, consumer := range [][]byte{nil, {}, []byte("bob")} {
-		say("pending", record.AppendPending(nil, &record.PendingEntry{ID: id, Consumer: consumer, DeliveredMS: 99, Count: 4}), func(b []byte) string {
-			v, err := record.DecodePending(b)
-			return fmt.Sprintf("%+v %t %v", v, v.Consumer == nil, err)
+	say("consumer", record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("alice"), SeenMS: 12, ActiveMS: -1}),
+		func(b []byte) string {
+			v, err := record.DecodeConsumer(b)
+			return fmt.Sprintf("%+v %v", v, err)
 		})
+	for _, consumer := range [][]byte{nil, {}, []byte("bob")} {
+		say("pending", record.AppendPending(nil, &record.PendingEntry{ID: id, Consumer: consumer, DeliveredMS: 99, Count: 4}),
+			func(b []byte) string {
+				v, err := record.DecodePending(b)
+				return fmt.Sprintf("%+v %t %v", v, v.Consumer == nil, err)
+			})
 	}
-	say("pairs", record.AppendPair(record.AppendPair(nil, []byte("f"), bytes.Repeat([]byte("v"), 130)), nil, []byte("w")), func(b []byte) string {
-		var out string
-		for len(b) > 0 {
-			field, value, rest, err := record.DecodePair(b)
-			out += fmt.Sprintf("%q %q %v ", field, value, err)
-			if err != nil {
-				break
+	say("pairs", record.AppendPair(record.AppendPair(nil, []byte("f"), bytes.Repeat([]byte("v"), 130)), nil, []byte("w")),
+		func(b []byte) string {
+			var out string
+			for len(b) > 0 {
+				field, value, rest, err := record.DecodePair(b)
+				out += fmt.Sprintf("%q %q %v ", field, value, err)
+				if err != nil {
+					break
+				}
+				b = rest
 			}
-			b = rest
-		}
-		return out
-	})
+			return out
+		})
 	for _, name := range []string{"", "hash", "Hash", "none", "other"} {
 		typ, err := record.ParseType(name)
 		fmt.Fprintf(&got, "type %q: %s %v\n", name, typ, err)

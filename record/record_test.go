@@ -48,7 +48,8 @@ func TestClassAndSeverityNames(t *testing.T) {
 	if _, err := ParseSeverity("x"); err == nil {
 		t.Error("a severity named x")
 	}
-	if Class(NumClasses).String() != "class(12)" || Class(77).String() != "class(77)" || Severity(9).String() != "severity(9)" || (Error+1).String() != "severity(3)" {
+	if Class(NumClasses).String() != "class(12)" || Class(77).String() != "class(77)" || Severity(9).String() != "severity(9)" ||
+		(Error+1).String() != "severity(3)" {
 		t.Error("unknown values print", Class(77), Severity(9))
 	}
 }
@@ -84,7 +85,8 @@ func TestCorruptErrorSaysWhatIsKnown(t *testing.T) {
 	if first.Off != 7 {
 		t.Errorf("shifted to %d", first.Off)
 	}
-	if a, b := whole.Place("a"), first.Place("b"); a != (Place{File: "a", Off: NoOffset, Level: -1}) || b != (Place{File: "b", Off: 7, Level: -1}) {
+	if a, b := whole.Place("a"), first.Place("b"); a != (Place{File: "a", Off: NoOffset, Level: -1}) ||
+		b != (Place{File: "b", Off: 7, Level: -1}) {
 		t.Errorf("places %+v and %+v", a, b)
 	}
 	for place, want := range map[Place]string{

@@ -7,8 +7,8 @@ import (
 
 // TestRankScore checks that ranks have the order of scores, and that -0.0 ranks as 0.0.
 func TestRankScore(t *testing.T) {
-	scores := []float64{math.Inf(-1), -math.MaxFloat64, -1.5, -1, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1, 1.5,
-		math.MaxFloat64, math.Inf(1)}
+	scores := []float64{math.Inf(-1), -math.MaxFloat64, -1.5, -1, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1,
+		1.5, math.MaxFloat64, math.Inf(1)}
 	for i, f := range scores[1:] {
 		if RankScore(scores[i]) >= RankScore(f) {
 			t.Errorf("%v does not rank before %v", scores[i], f)

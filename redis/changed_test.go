@@ -33,7 +33,8 @@ func TestSectionsChanged(t *testing.T) {
 			if sorted {
 				span = format.Span{}
 			}
-			r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: time.Unix(1700000000, 0)}))
+			r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, span,
+				&format.Env{Now: time.Unix(1700000000, 0)}))
 			for err == nil {
 				_, err = r.Next()
 			}

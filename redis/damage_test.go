@@ -56,7 +56,8 @@ func TestDamagedFiles(t *testing.T) {
 		if err == nil {
 			t.Fatal("a damaged file is opened as if it were whole")
 		}
-		src, err := New().Open(context.Background(), path, &format.OpenOptions{Options: store.Options{TempDir: dir, Salvage: true}})
+		src, err := New().Open(context.Background(), path,
+			&format.OpenOptions{Options: store.Options{TempDir: dir, Salvage: true}})
 		if err != nil {
 			var c *record.CorruptError
 			if !errors.As(err, &c) {
@@ -125,7 +126,8 @@ func TestSortedOnce(t *testing.T) {
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				r, err := src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: truthTime, Memory: 64 << 10, TempDir: t.TempDir()})
+				r, err := src.Records(context.Background(), db, record.AllTypes, span,
+					&format.Env{Now: truthTime, Memory: 64 << 10, TempDir: t.TempDir()})
 				if err != nil {
 					t.Error(err)
 					return

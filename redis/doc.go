@@ -76,7 +76,8 @@ func (f *rdbFormat) Limits() format.Limits {
 		FieldExpiry: f.version.FieldExpiry(), StreamGroups: f.version.Number >= 9,
 		Unowned: true, Opaque: Opaque(), Unheld: f.unheld(),
 		Databases: "numbers from 0", Numbered: true,
-		Detail:       "dumps of Redis, Valkey, KeyDB and Dragonfly; written as RDB " + f.version.String() + " (" + f.version.Servers() + ")",
+		Detail: "dumps of Redis, Valkey, KeyDB and Dragonfly; written as RDB " + f.version.String() + " (" +
+			f.version.Servers() + ")",
 		ScoreDetail:  "any but NaN",
 		OtherDetails: []string{"compressed files (gzip, zstd) and standard input are unpacked to a temporary file"},
 		Losses:       LossInfos(),

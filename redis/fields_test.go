@@ -25,12 +25,14 @@ func TestFingerprintDropsExpiredFields(t *testing.T) {
 		}
 		var want record.Fingerprint
 		for _, db := range src.Databases() {
-			r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: truthTime, TempDir: t.TempDir()})
+			r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{},
+				&format.Env{Now: truthTime, TempDir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			sel := filter.Selection{}
-			want.Merge(formattest.Sum(t, sel.Apply(context.Background(), r, filter.ApplyOptions{Now: truthTime, TempDir: t.TempDir()})))
+			want.Merge(
+				formattest.Sum(t, sel.Apply(context.Background(), r, filter.ApplyOptions{Now: truthTime, TempDir: t.TempDir()})))
 		}
 		formattest.CheckEqual(t, got, &want, false)
 	}

@@ -39,7 +39,8 @@ func openFile(ctx context.Context, location string, o *format.OpenOptions) (file
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	if st.IsDir() {
-		return nil, nil, errors.Join(fmt.Errorf("%s: is a directory; name the RDB file in it, such as dump.rdb", location), f.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: is a directory; name the RDB file in it, such as dump.rdb", location),
+			f.Close())
 	}
 	var head [4]byte
 	n, _ := f.ReadAt(head[:], 0)

@@ -57,7 +57,8 @@ func TestForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		formattest.CheckEqual(t, sumOfAll(t, openPath(t, path), true), want, false)
-		in, err := New().Open(context.Background(), "-", &format.OpenOptions{Stdin: bytes.NewReader(b), Options: store.Options{TempDir: dir}})
+		in, err := New().Open(context.Background(), "-",
+			&format.OpenOptions{Stdin: bytes.NewReader(b), Options: store.Options{TempDir: dir}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,8 @@ func TestForms(t *testing.T) {
 		if v := New().Detect(&format.Evidence{Dir: path, Head: head}); v.Score != 100 {
 			t.Errorf("%s: detected with %d", name, v.Score)
 		}
-		cut, err := New().Open(context.Background(), "-", &format.OpenOptions{Stdin: bytes.NewReader(b[:len(b)/2]), Options: store.Options{TempDir: dir}})
+		cut, err := New().Open(context.Background(), "-",
+			&format.OpenOptions{Stdin: bytes.NewReader(b[:len(b)/2]), Options: store.Options{TempDir: dir}})
 		if err == nil {
 			cut.Close()
 			t.Errorf("%s: half a stream is opened", name)
@@ -79,7 +81,8 @@ func TestForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		var corrupt *record.CorruptError
-		if _, err := New().Open(context.Background(), path, &format.OpenOptions{}); !errors.As(err, &corrupt) || corrupt.File != path {
+		if _, err := New().Open(context.Background(), path, &format.OpenOptions{}); !errors.As(err, &corrupt) ||
+			corrupt.File != path {
 			t.Errorf("%s: half a file: %v", name, err)
 		}
 	}
@@ -90,7 +93,8 @@ func TestForms(t *testing.T) {
 		t.Errorf("another file: %+v", v)
 	}
 	for place, part := range map[string]string{dir: "is a directory", filepath.Join(dir, "none"): "no such file", "-": "standard input"} {
-		if _, err := New().Open(context.Background(), place, &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), part) {
+		_, err := New().Open(context.Background(), place, &format.OpenOptions{})
+		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", place, err)
 		}
 	}
@@ -162,7 +166,8 @@ func TestRows(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
 	create := func(version string) format.Target {
-		dst, err := formatOf(t, version).Create(context.Background(), dir, &format.CreateOptions{DBs: []string{"0"}, Now: fixtures.Clock, Reopen: &format.OpenOptions{}})
+		dst, err := formatOf(t, version).Create(context.Background(), dir,
+			&format.CreateOptions{DBs: []string{"0"}, Now: fixtures.Clock, Reopen: &format.OpenOptions{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +176,8 @@ func TestAdopt(t *testing.T) {
 	first := create("9")
 	w, err := first.Shard(0, "0", record.RedisTypes, 0)
 	if err == nil {
-		err = fixtures.Pump(w, fixtures.Records(1, 10, fixtures.Options{Limits: format.Limits{Types: record.Of(record.Hash), EmptyKey: true}}))
+		err = fixtures.Pump(
+			w, fixtures.Records(1, 10, fixtures.Options{Limits: format.Limits{Types: record.Of(record.Hash), EmptyKey: true}}))
 	}
 	if err == nil {
 		err = w.Close()
@@ -233,8 +239,9 @@ func TestPackedDamage(t *testing.T) {
 	}
 	open := func(in io.Reader, salvage bool) (format.Source, []record.Finding, error) {
 		var found []record.Finding
-		src, err := New().Open(context.Background(), "-", &format.OpenOptions{Stdin: in, Options: store.Options{TempDir: dir, Salvage: salvage,
-			Report: func(f record.Finding) { found = append(found, f) }}})
+		src, err := New().Open(context.Background(), "-",
+			&format.OpenOptions{Stdin: in, Options: store.Options{TempDir: dir, Salvage: salvage,
+				Report: func(f record.Finding) { found = append(found, f) }}})
 		return src, found, err
 	}
 	for name, b := range packedForms(t, plain) {
@@ -268,7 +275,8 @@ func TestPackedDamage(t *testing.T) {
 		if opened < 10 {
 			t.Errorf("%s: only %d of %d were opened", name, opened, len(damaged))
 		}
-		if src, _, err := open(io.MultiReader(bytes.NewReader(b[:len(b)/2]), iotest.ErrReader(io.ErrClosedPipe)), true); err == nil {
+		if src, _, err := open(io.MultiReader(bytes.NewReader(b[:len(b)/2]), iotest.ErrReader(io.ErrClosedPipe)),
+			true); err == nil {
 			src.Close()
 			t.Errorf("%s: a stream that fails is taken for damage", name)
 		}
@@ -299,7 +307,8 @@ func TestPrepared(t *testing.T) {
 	}
 	defer src.Close()
 	at = nil
-	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Copied: copied, TempDir: t.TempDir()})
+	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{},
+		&format.Env{Copied: copied, TempDir: t.TempDir()})
 	if err != nil || len(at) < 2 {
 		t.Fatal(at, err)
 	}

@@ -58,8 +58,9 @@ func TestForged(t *testing.T) {
 		src := openPath(t, path)
 		var found []record.Finding
 		var ledger record.Ledger
-		reader, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: truthTime, TempDir: t.TempDir(),
-			Ledger: &ledger, Report: func(f record.Finding) { found = append(found, f) }})
+		reader, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{},
+			&format.Env{Now: truthTime, TempDir: t.TempDir(),
+				Ledger: &ledger, Report: func(f record.Finding) { found = append(found, f) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,13 +81,15 @@ func TestForged(t *testing.T) {
 			t.Fatal(err)
 		}
 		formattest.CheckLedger(t, &ledger)
-		if all := strings.Join(keys, " "); !strings.HasPrefix(all, "b") || !strings.Contains(all, "before") || !strings.Contains(all, "behind") {
+		all := strings.Join(keys, " ")
+		if !strings.HasPrefix(all, "b") || !strings.Contains(all, "before") || !strings.Contains(all, "behind") {
 			t.Errorf("%s: keys %s", name, all)
 		}
 		if forged.kind == "" {
 			forged.kind = FindDamagedValue
 		}
-		if len(found) != 1 || found[0].Kind != forged.kind || string(found[0].Key) != "bad" || found[0].Place.Off < at || found[0].Place.Off > at+int64(len(forged.value)) {
+		if len(found) != 1 || found[0].Kind != forged.kind || string(found[0].Key) != "bad" || found[0].Place.Off < at ||
+			found[0].Place.Off > at+int64(len(forged.value)) {
 			t.Errorf("%s: findings %+v, want one from %d on", name, found, at)
 		}
 		for _, ks := range src.Keyspaces() {

@@ -27,7 +27,8 @@ func told(t *testing.T, path string, sections bool) (out []string) {
 	report := func(f record.Finding) {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Severity, f.Kind, f.Key)))
 	}
-	src, err := New().Open(context.Background(), path, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Report: report}})
+	src, err := New().Open(context.Background(), path,
+		&format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Report: report}})
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -146,7 +147,8 @@ func openOf(t *testing.T, path string, keep bool) (n [2]int64) {
 	t.Helper()
 	var kinds []string
 	report := func(f record.Finding) { kinds = append(kinds, f.Severity.String()+" "+f.Kind) }
-	src, err := New().Open(context.Background(), path, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Report: report, HalfImported: keep}})
+	src, err := New().Open(context.Background(), path,
+		&format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Report: report, HalfImported: keep}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +161,8 @@ func openOf(t *testing.T, path string, keep bool) (n [2]int64) {
 	}
 	for _, span := range []format.Span{{}} {
 		var ledger record.Ledger
-		r := formattest.RecordsOf(t, src, "0", record.AllTypes, span, &format.Env{Now: time.UnixMilli(1796000000000), TempDir: t.TempDir(), Ledger: &ledger, Report: report})
+		r := formattest.RecordsOf(t, src, "0", record.AllTypes, span,
+			&format.Env{Now: time.UnixMilli(1796000000000), TempDir: t.TempDir(), Ledger: &ledger, Report: report})
 		n[0] += int64(len(told1(t, r)))
 		formattest.CheckLedger(t, &ledger)
 		for _, tally := range ledger.Snapshot() {
@@ -250,7 +253,8 @@ func checkRows(t *testing.T, b []byte, ms int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row := src.Describe(ks.DB, ks.Name, key, value); row.Err != nil || row.ExpireMS != ms && ks.DB == "2" || row.ExpireMS != 0 && ks.DB == "0" {
+		row := src.Describe(ks.DB, ks.Name, key, value)
+		if row.Err != nil || row.ExpireMS != ms && ks.DB == "2" || row.ExpireMS != 0 && ks.DB == "0" {
 			t.Errorf("database %s: %+v", ks.DB, row)
 		}
 	}
@@ -295,7 +299,8 @@ func TestDragonfly(t *testing.T) {
 		"\x24\x01D\x00\x01\x02\x03" + double + "\x01\x01i\x09\x04abcd" +
 		"\x25\x01E\x01\x02\x03\x04\x05\x06\x01\x02\x02xy"
 	mask := "\xdc\x03\x00\x00\x00\x07\x00\x00\x00\x00\x01m\x01v"
-	want := []string{fmt.Sprintf("0/h=f:v g:w@%d", (at+500000000)*1000), "0/s=a: c:", "warning member-expiry s", "0/j=dragonfly:\x02{}", "0/m=:v",
+	want := []string{fmt.Sprintf("0/h=f:v g:w@%d", (at+500000000)*1000), "0/s=a: c:", "warning member-expiry s",
+		"0/j=dragonfly:\x02{}", "0/m=:v",
 		"0/A=dragonfly:\x00\x00\x00", "0/B=dragonfly:\x00\x00\x00", "0/C=dragonfly:\x02\x01\x05", "0/D=dragonfly:\x00\x01\x02", "0/E=dragonfly:\x01\x02\x03", "0/x="}
 	for _, head := range []string{"REDIS0009", "REDIS0009\xfa\x06df-ver\x02v1", "REDIS0015\xfa\x09redis-ver\x08df-v1.40"} {
 		checkFile(t, head, file(head, hash, set, gone, json, sketches, mask), want...)
@@ -342,7 +347,8 @@ func TestTemplates(t *testing.T) {
 		"\x1f\x01l\x01\x02\x01f\xc0\x05\x01x\x01y"), "0/k=f:v", "0/l=f:x 5:y")
 	checkFile(t, "a version before them", file("REDIS0012", template, "\x20\x01l\x07\x01x\x01y"), "0/l=b:x aa:y")
 	behind := "\x00\x01b\x012"
-	checkFile(t, "more values than names", file("REDIS0015", template, "\x1e\x01k"+packed(4, "\x07\x01\x81v\x02\x81w\x02\x01\x01"), behind),
+	checkFile(t, "more values than names", file("REDIS0015", template,
+		"\x1e\x01k"+packed(4, "\x07\x01\x81v\x02\x81w\x02\x01\x01"), behind),
 		"0/k=b:v aa:w", "0/b=:2", "error newer k")
 	for name, value := range map[string]string{
 		"too few values": packed(2, "\x07\x01\x81v\x02"), "no such template": packed(2, "\x08\x01\x81v\x02"), "no id": packed(2, "\x81a\x02\x81v\x02"),
@@ -356,7 +362,8 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: %q", name, lines)
 		}
 	}
-	checkFile(t, "names out of order", file("REDIS0015", "\xf2\x07\x02\x02aa\x01b", "\x1e\x01k"+packed(3, "\x07\x01\x81v\x02\x81w\x02"), behind),
+	checkFile(t, "names out of order", file("REDIS0015", "\xf2\x07\x02\x02aa\x01b",
+		"\x1e\x01k"+packed(3, "\x07\x01\x81v\x02\x81w\x02"), behind),
 		"0/b=:2", "error damaged-value k")
 	var d rdb.Decoder
 	var h record.Header

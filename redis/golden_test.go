@@ -77,7 +77,8 @@ func lines(t testing.TB, src format.Source, now time.Time, sections bool, report
 				t.Fatal(err)
 			}
 			sel := filter.Selection{}
-			out = append(out, formattest.Lines(t, sel.Apply(context.Background(), record.Booked(r, &ledger), filter.ApplyOptions{Now: now}))...)
+			out = append(out, formattest.Lines(
+				t, sel.Apply(context.Background(), record.Booked(r, &ledger), filter.ApplyOptions{Now: now}))...)
 			formattest.CheckLedger(t, &ledger)
 		}
 	}
@@ -170,7 +171,8 @@ func split(t testing.TB, b []byte) (plain []byte, extra map[string]dumped) {
 		value = inOrder(t, d.Type, value)
 		extra[d.DB+"/"+d.Key] = d
 		key, _ := json.Marshal(d.Key)
-		plain = fmt.Appendf(plain, `{"db":%q,"type":%q,"key":%s,"expire_at_ms":%d,"value":%s}`+"\n", d.DB, d.Type, key, d.ExpireMS, value)
+		plain = fmt.Appendf(plain, `{"db":%q,"type":%q,"key":%s,"expire_at_ms":%d,"value":%s}`+"\n", d.DB, d.Type, key,
+			d.ExpireMS, value)
 	}
 	return plain, extra
 }
@@ -280,7 +282,8 @@ func sumOfAll(t testing.TB, src format.Source, sections bool) *record.Fingerprin
 			t.Fatal(err)
 		}
 		for _, span := range spans {
-			r, err := src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: truthTime, TempDir: t.TempDir()})
+			r, err := src.Records(context.Background(), db, record.AllTypes, span,
+				&format.Env{Now: truthTime, TempDir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}

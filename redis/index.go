@@ -200,7 +200,8 @@ func (x *index) lost() (lost, sure string) {
 	case all > 0 && absent == 0:
 		return lost + ", but none of the keys that the file announces up to there", "later databases leave no trace"
 	case absent > 0:
-		return fmt.Sprintf("%s: %s of the %s that the file announces (%s)", lost, record.Number(absent), record.Count(all, "key"), record.Percent(absent, all)),
+		return fmt.Sprintf("%s: %s of the %s that the file announces (%s)", lost, record.Number(absent), record.Count(all, "key"),
+				record.Percent(absent, all)),
 			"the file says how many keys the databases up to there had; later databases leave no trace"
 	}
 	return lost, "the file does not say how many keys follow"
@@ -216,7 +217,8 @@ func cutOff(err error, key []byte) error {
 	if key != nil {
 		in = " in the key " + record.Quote(key)
 	}
-	c.Err = fmt.Errorf("the file is cut off%s: %w; if the original is longer, copy it again; if not, bytes are damaged here", in, c.Err)
+	c.Err = fmt.Errorf("the file is cut off%s: %w; if the original is longer, copy it again; if not, bytes are damaged here", in,
+		c.Err)
 	return err
 }
 
@@ -270,7 +272,8 @@ func HalfDetail(n int64, kept bool) string {
 	if kept {
 		what = "they are read"
 	}
-	return fmt.Sprintf("%s of slots that the server was importing, and deletes when it loads the file: %s", record.Count(n, "key"), what)
+	return fmt.Sprintf("%s of slots that the server was importing, and deletes when it loads the file: %s",
+		record.Count(n, "key"), what)
 }
 
 // openSection starts a section at the offset of an item.

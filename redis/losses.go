@@ -38,7 +38,8 @@ func keepGroup(v rdb.Version, h *record.Header, e *record.Element, report func(r
 	if err != nil || g.Read < 0 || v.EntriesRead() && !isAhead(h, &g) {
 		return err == nil
 	}
-	report(record.Loss{Kind: record.LossGroupProgress, Note: true, Detail: fmt.Sprintf("group %s has read %s", record.Quote(e.Name), record.Number(g.Read))})
+	report(record.Loss{Kind: record.LossGroupProgress, Note: true,
+		Detail: fmt.Sprintf("group %s has read %s", record.Quote(e.Name), record.Number(g.Read))})
 	g.Read = -1
 	e.Value = record.AppendGroup(nil, &g)
 	return true

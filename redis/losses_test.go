@@ -24,10 +24,12 @@ func TestLosses(t *testing.T) {
 	formattest.Unchanged(t, target("6"))
 	stream := &record.Header{Type: record.Stream, Key: []byte("s"), MaxDeleted: make([]byte, 16), Added: 3}
 	group := func(read int64) record.Element {
-		return record.Element{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: read})}
+		return record.Element{Kind: record.Group, Name: []byte("g"),
+			Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: read})}
 	}
 	pending := func(consumer []byte) record.Element {
-		return record.Element{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: make([]byte, 16), Consumer: consumer, Count: 1})}
+		return record.Element{Kind: record.Pending, Name: []byte("g"),
+			Value: record.AppendPending(nil, &record.PendingEntry{ID: make([]byte, 16), Consumer: consumer, Count: 1})}
 	}
 	other := func(name string) record.Element {
 		return record.Element{Name: []byte(name), Value: []byte("#!lua name=x\n")}
@@ -67,7 +69,8 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s %s: %q, %d kept, lost %q", c.version, c.h.Type, head, len(kept), lost)
 		}
 		for i := range kept {
-			if g, err := record.DecodeGroup(kept[i].Value); kept[i].Kind == record.Group && (err != nil || c.version == "9" && g.Read != -1) {
+			g, err := record.DecodeGroup(kept[i].Value)
+			if kept[i].Kind == record.Group && (err != nil || c.version == "9" && g.Read != -1) {
 				t.Errorf("%s: a group is %+v, %v", c.version, g, err)
 			}
 		}

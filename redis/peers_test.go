@@ -39,7 +39,8 @@ func values(t *testing.T, path string) map[string]value {
 			t.Fatal(err)
 		}
 		for _, span := range spans {
-			r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: truthTime, TempDir: t.TempDir()}))
+			r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, span,
+				&format.Env{Now: truthTime, TempDir: t.TempDir()}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +126,8 @@ func (b *builder) add(e *record.Element) {
 		}
 		slices.Sort(pairs)
 		pairs = slices.Compact(pairs) // the peer prints a map, so a repeated field occurs once
-		b.texts = append(b.texts, fmt.Sprintf("%d-%d %q", binary.BigEndian.Uint64(e.Name), binary.BigEndian.Uint64(e.Name[8:]), pairs))
+		b.texts = append(b.texts, fmt.Sprintf("%d-%d %q", binary.BigEndian.Uint64(e.Name), binary.BigEndian.Uint64(e.Name[8:]),
+			pairs))
 	}
 }
 

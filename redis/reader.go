@@ -39,8 +39,8 @@ type reader struct {
 }
 
 func newReader(s *source, db *database, t record.TypeSet, e *format.Env, items items) record.Reader {
-	r := &reader{s: s, db: db, types: t, env: e, items: items, now: e.Now.UnixMilli(), done: true, places: &record.Places{Meta: db.name + "/" + Keyspace},
-		decoder: rdb.Decoder{TempDir: e.TempDir, Memory: e.Memory / 4}}
+	r := &reader{s: s, db: db, types: t, env: e, items: items, now: e.Now.UnixMilli(), done: true,
+		places: &record.Places{Meta: db.name + "/" + Keyspace}, decoder: rdb.Decoder{TempDir: e.TempDir, Memory: e.Memory / 4}}
 	if !t.Has(record.String) {
 		return record.Gather(r, nil)
 	}
@@ -260,7 +260,8 @@ func (r *reader) checkScores(elems []record.Element) {
 // checkStream compares the stored number of entries with the actual number.
 func (r *reader) checkStream() {
 	if says, has, ok := r.decoder.StreamLength(); ok && says != has {
-		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %s, but has %s", record.Count(int64(says), "entry"), record.Number(has)))
+		r.report(FindStreamLength, record.Warning, r.item.Off,
+			fmt.Sprintf("the stream says that it has %s, but has %s", record.Count(int64(says), "entry"), record.Number(has)))
 	}
 }
 

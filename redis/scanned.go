@@ -61,7 +61,8 @@ func (s *source) Scan() []byte {
 	}
 	data = slices.Concat([]byte(record.HashBytes(data).String()), []byte("\n"), data)
 	again := parseScan(data)
-	plain := x.err == nil && x.damage == nil && x.skips == 0 && len(x.importing) == 0 && len(x.unread)+len(x.old)+len(x.repeated) == 0
+	plain := x.err == nil && x.damage == nil && x.skips == 0 && len(x.importing) == 0 &&
+		len(x.unread)+len(x.old)+len(x.repeated) == 0
 	if !plain || again.header != x.header || again.chained(s.file) != nil { // a header may have templates
 		return nil
 	}

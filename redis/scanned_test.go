@@ -46,7 +46,8 @@ func readKnown(t *testing.T, path string, scan []byte) error {
 			return err
 		}
 		for _, span := range spans {
-			r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: fixtures.Clock}))
+			r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, span,
+				&format.Env{Now: fixtures.Clock}))
 			for err == nil {
 				_, err = r.Next()
 			}
@@ -79,13 +80,15 @@ func TestScanned(t *testing.T) {
 		t.Fatal(err)
 	}
 	known, err := open(scan)
-	if err != nil || !slices.Equal(whole.Databases(), known.Databases()) || len(known.dbs) != 2 || whole.header() != known.header() ||
+	if err != nil || !slices.Equal(whole.Databases(), known.Databases()) || len(known.dbs) != 2 ||
+		whole.header() != known.header() ||
 		whole.Rest() != known.Rest() || whole.Layout() != known.Layout() || !bytes.Equal(known.Scan(), scan) {
 		t.Fatal(err)
 	}
 	for i, db := range known.dbs {
 		was := *whole.dbs[i]
-		if db.samples != nil || was.samples == nil && i == 0 || db.items != was.items || db.sizes != was.sizes || db.types != was.types || !slices.Equal(db.sections, was.sections) {
+		if db.samples != nil || was.samples == nil && i == 0 || db.items != was.items || db.sizes != was.sizes ||
+			db.types != was.types || !slices.Equal(db.sections, was.sections) {
 			t.Errorf("%+v, was %+v", db, was)
 		}
 	}

@@ -32,7 +32,8 @@ func (s *sorting) of(db *database) *sortedDB {
 			return d
 		}
 	}
-	d := &sortedDB{db: db, sorter: extsort.New(extsort.Options{Memory: s.o.Memory / int64(len(s.dbs)+1), TempDir: s.o.TempDir, Points: true})}
+	d := &sortedDB{db: db,
+		sorter: extsort.New(extsort.Options{Memory: s.o.Memory / int64(len(s.dbs)+1), TempDir: s.o.TempDir, Points: true})}
 	d.feed = extsort.Feed(d.sorter)
 	s.dbs = append(s.dbs, d)
 	return d

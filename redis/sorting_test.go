@@ -18,7 +18,8 @@ func TestSorting(t *testing.T) {
 			t.Parallel()
 			want := lines(t, openPath(t, path), truthTime, false, nil)
 			for _, memory := range []int64{16 << 10, 16 << 20} {
-				src, err := New().Open(context.Background(), path, &format.OpenOptions{Lookups: true, Options: store.Options{TempDir: t.TempDir(), Memory: memory}})
+				src, err := New().Open(context.Background(), path,
+					&format.OpenOptions{Lookups: true, Options: store.Options{TempDir: t.TempDir(), Memory: memory}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -56,7 +57,8 @@ func single(t *testing.T, src format.Source) {
 			}
 			v := record.Walk(one)
 			got, err := v.Next()
-			if err != nil || !bytes.Equal(got.Key, h.Key) || got.Type != h.Type || got.ExpireMS != h.ExpireMS || got.Len != h.Len {
+			if err != nil || !bytes.Equal(got.Key, h.Key) || got.Type != h.Type || got.ExpireMS != h.ExpireMS ||
+				got.Len != h.Len {
 				t.Errorf("%q: %v, %v", h.Key, got, err)
 			} else if want, err := w.Peek(); err == nil {
 				have, err := v.Peek()

@@ -36,12 +36,14 @@ func Open(ctx context.Context, f format.Format, location string, o *format.OpenO
 
 // OpenFile opens an already open file under a name. The source closes it. Parts are the offsets where the data of each
 // server begins: an unknown item hides only the rest of its part.
-func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File, o *format.OpenOptions, parts ...int64) (format.Source, error) {
+func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File, o *format.OpenOptions,
+	parts ...int64) (format.Source, error) {
 	return open(ctx, f, name, file, nil, o, parts)
 }
 
 // open scans a file, unless o has its scan. packed is the reason why decompression stopped early.
-func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions, parts []int64) (format.Source, error) {
+func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions,
+	parts []int64) (format.Source, error) {
 	file.Keep(o.Options.TempDir) // the scan is the first reading of two
 	var err error
 	var sort *sorting
@@ -83,7 +85,8 @@ func (s *source) check(o *format.OpenOptions) error {
 	switch errors.As(damage, &c); {
 	case damage == nil:
 	case errors.Is(s.index.err, rdb.ErrNewer) && o.Options.Report != nil && !o.Options.Own:
-		f := finding(record.FindNewer, c.Off, fmt.Sprintf("%s; the rest of the file, from offset %d on, is not read", c.Reason(), s.end))
+		f := finding(record.FindNewer, c.Off, fmt.Sprintf("%s; the rest of the file, from offset %d on, is not read", c.Reason(),
+			s.end))
 		f.Lost, f.Sure = s.lost()
 		f.Unread = s.unreadBytes()
 		dataset.Report(o, f)
@@ -101,7 +104,8 @@ func (s *source) check(o *format.OpenOptions) error {
 	}
 	for _, part := range s.unread {
 		if errors.As(part.err, &c) {
-			f := finding(record.FindNewer, c.Off, fmt.Sprintf("%s; the rest of what that server sent, from offset %d on, is not read", c.Reason(), part.from))
+			f := finding(record.FindNewer, c.Off,
+				fmt.Sprintf("%s; the rest of what that server sent, from offset %d on, is not read", c.Reason(), part.from))
 			f.Unread = part.to - part.from
 			dataset.Report(o, f)
 		}
@@ -115,7 +119,8 @@ func (s *source) check(o *format.OpenOptions) error {
 		dataset.Report(o, f)
 	}
 	if s.skips > 0 {
-		f := finding(FindUnreadMeta, record.NoOffset, fmt.Sprintf("metadata that modules keep with %s is not read", record.Count(s.skips, "key")))
+		f := finding(FindUnreadMeta, record.NoOffset,
+			fmt.Sprintf("metadata that modules keep with %s is not read", record.Count(s.skips, "key")))
 		f.Severity = record.Warning
 		dataset.Report(o, f)
 	}
@@ -133,7 +138,8 @@ func (s *source) Half() int64 {
 // checkOwn returns an error for a file that is not a target of the format: its version tells readers how to read it and
 // whether it has a checksum, so a file with a damaged one may look intact.
 func (s *source) checkOwn() error {
-	v, err := rdb.ParseVersion(cmp.Or(s.format.(interface{ TargetVersion() string }).TargetVersion(), rdb.DefaultVersion.String()))
+	v, err := rdb.ParseVersion(cmp.Or(s.format.(interface{ TargetVersion() string }).TargetVersion(),
+		rdb.DefaultVersion.String()))
 	wrong := func(off int64, field, what string) error {
 		return &record.CorruptError{Off: off, Field: field, Err: errors.New(what)}
 	}
@@ -152,7 +158,8 @@ func (s *source) checkOwn() error {
 
 // OldFunctionDetail is the text of the finding about a library in an unsupported form.
 func OldFunctionDetail(name []byte) string {
-	return fmt.Sprintf("function library %s is in the form of a candidate of Redis 7.0, which kvferry does not read", record.Quote(name))
+	return fmt.Sprintf("function library %s is in the form of a candidate of Redis 7.0, which kvferry does not read",
+		record.Quote(name))
 }
 
 // checkTail reports data after the end. Ignored data (another file, commands) is an error unless Salvage is set.
@@ -164,7 +171,8 @@ func (s *source) checkTail(o *format.OpenOptions) error {
 	if severity == record.Error && !o.Options.Salvage {
 		return &record.CorruptError{Off: s.tail.off, Field: "end", Err: errors.New(detail)}
 	}
-	f := record.Finding{Kind: FindTrailing, Severity: severity, Place: record.Place{File: s.name, Off: s.tail.off}, Detail: detail, Unread: s.size - s.tail.off}
+	f := record.Finding{Kind: FindTrailing, Severity: severity, Place: record.Place{File: s.name, Off: s.tail.off},
+		Detail: detail, Unread: s.size - s.tail.off}
 	if severity < record.Error {
 		f.Place.Off, f.Unread = s.index.rest, 0 // all ignored bytes, including zeros
 	}
@@ -228,7 +236,8 @@ func (s *source) Sections(db string, _ record.TypeSet, n int) ([]format.Span, er
 }
 
 // Records yields the records of a section in file order, or of a span in key order.
-func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
 	d := s.database(db)
 	if d == nil {
 		return nil, fmt.Errorf("%s: no database %q", s.name, db)

@@ -18,7 +18,8 @@ import (
 // pass writes the records of write to a pass over a stream. Before each shard it calls between.
 func pass(t *testing.T, f format.Format, between func() error) *record.Fingerprint {
 	t.Helper()
-	dst, err := f.Create(context.Background(), "", &format.CreateOptions{DBs: []string{"0", "12"}, TempDir: t.TempDir(), Now: fixtures.Clock})
+	dst, err := f.Create(context.Background(), "",
+		&format.CreateOptions{DBs: []string{"0", "12"}, TempDir: t.TempDir(), Now: fixtures.Clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,13 +86,15 @@ func TestStreamOfChangedRecords(t *testing.T) {
 	m := Measure(v)
 	pass(t, m.Format(), func() error { return nil })
 	var out bytes.Buffer
-	dst, err := m.Stream(&out).Format().Create(context.Background(), "", &format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
+	dst, err := m.Stream(&out).Format().Create(context.Background(), "",
+		&format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w, err := dst.Shard(0, "0", record.AllTypes, 0)
 	if err == nil {
-		err = fixtures.Pump(w, &fitted{Reader: fixtures.Records(0, 39, fixtures.Options{DB: "0", Limits: m.Format().Limits()}), dst: dst})
+		err = fixtures.Pump(w, &fitted{Reader: fixtures.Records(0, 39, fixtures.Options{DB: "0", Limits: m.Format().Limits()}),
+			dst: dst})
 	}
 	if err != nil {
 		t.Fatal(err)

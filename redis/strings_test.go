@@ -39,7 +39,8 @@ func readSections(t *testing.T, src format.Source, types record.TypeSet, now tim
 	formattest.CheckLedger(t, &l)
 	rows := l.Snapshot()
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		fmt.Fprintf(&out, "%s: %s; %d entries, %d visible\n", name, formattest.Classes(&l, name), rows[name].Entries, rows[name].Visible)
+		fmt.Fprintf(&out, "%s: %s; %d entries, %d visible\n", name, formattest.Classes(&l, name), rows[name].Entries,
+			rows[name].Visible)
 	}
 	return out.String(), n
 }

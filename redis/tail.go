@@ -64,11 +64,13 @@ func (t *tail) finding() (severity record.Severity, detail string, ok bool) {
 	case len(t.head) == 0:
 		return record.Note, fmt.Sprintf("%s, all zero, after the end of the RDB file", record.Count(t.size, "byte")), true
 	case rdb.IsRDB(t.head):
-		return record.Error, fmt.Sprintf("another RDB file (%.9s) begins after the end of the first; kvferry does not read it", t.head), true
+		return record.Error, fmt.Sprintf("another RDB file (%.9s) begins after the end of the first; kvferry does not read it",
+			t.head), true
 	case isCommands(t.head):
 		return record.Error, "commands of an append-only file follow the RDB file; name it aof: to read them", true
 	}
-	return record.Warning, fmt.Sprintf("%s after the end of the RDB file; kvferry does not read them", record.Count(t.size, "byte")), true
+	return record.Warning, fmt.Sprintf("%s after the end of the RDB file; kvferry does not read them",
+		record.Count(t.size, "byte")), true
 }
 
 // isMark reports whether the tail is the mark at the end of a replication stream.

@@ -51,7 +51,8 @@ func TestTail(t *testing.T) {
 			_, err := openReported(t, path, nil, false, report)
 			var corrupt *record.CorruptError
 			if c.severity == record.Error {
-				if !errors.As(err, &corrupt) || corrupt.File != path || corrupt.Off != c.off || !strings.Contains(err.Error(), c.detail) {
+				if !errors.As(err, &corrupt) || corrupt.File != path || corrupt.Off != c.off ||
+					!strings.Contains(err.Error(), c.detail) {
 					t.Errorf("%s, %s: %v", c.name, form, err)
 				}
 				_, err = openReported(t, path, nil, true, report)
@@ -60,12 +61,14 @@ func TestTail(t *testing.T) {
 				t.Errorf("%s, %s: %v", c.name, form, err)
 				continue
 			}
-			checkTail(t, c.name+", "+form, found, record.Finding{Severity: c.severity, Detail: c.detail, Place: record.Place{File: path, Off: c.off}})
+			checkTail(t, c.name+", "+form, found, record.Finding{Severity: c.severity, Detail: c.detail,
+				Place: record.Place{File: path, Off: c.off}})
 			found = nil
 			if n, err := openReported(t, "-", b, true, report); err != nil || n != 1 {
 				t.Errorf("%s, %s, standard input: %d records, %v", c.name, form, n, err)
 			}
-			checkTail(t, c.name+", standard input", found, record.Finding{Severity: c.severity, Detail: c.detail, Place: record.Place{File: "-", Off: c.off}})
+			checkTail(t, c.name+", standard input", found,
+				record.Finding{Severity: c.severity, Detail: c.detail, Place: record.Place{File: "-", Off: c.off}})
 		}
 	}
 }
@@ -92,7 +95,8 @@ func checkTail(t *testing.T, name string, found []record.Finding, want record.Fi
 		return
 	}
 	if len(found) != 1 || found[0].Kind != FindTrailing || found[0].Severity != want.Severity ||
-		found[0].Place.File != want.Place.File || found[0].Place.Off != want.Place.Off || !strings.Contains(found[0].Detail, want.Detail) {
+		found[0].Place.File != want.Place.File || found[0].Place.Off != want.Place.Off ||
+		!strings.Contains(found[0].Detail, want.Detail) {
 		t.Errorf("%s: %+v, want %+v", name, found, want)
 	}
 }

@@ -149,14 +149,16 @@ func (t *target) Tables(n int) ([]store.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []store.Table{{File: filepath.Base(t.section(n)), Keyspace: Keyspace, Shard: n, First: first, Entries: p.Keys, Bytes: p.Bytes}}, nil
+	return []store.Table{{File: filepath.Base(t.section(n)), Keyspace: Keyspace, Shard: n, First: first, Entries: p.Keys,
+		Bytes: p.Bytes}}, nil
 }
 
 // Adopt adds a section that an earlier process finished.
 func (t *target) Adopt(n int, db string, tables []store.Table) error {
 	for _, table := range tables {
 		var p part
-		if err := json.Unmarshal(table.First, &p); err != nil || p.N != n || p.DB != db || p.Version != t.format.version.String() {
+		if err := json.Unmarshal(table.First, &p); err != nil || p.N != n || p.DB != db ||
+			p.Version != t.format.version.String() {
 			return fmt.Errorf("%s: section %d is not what the journal says", t.dir, n)
 		}
 		if st, err := disk.Stat(t.section(n)); err != nil {

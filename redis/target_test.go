@@ -44,7 +44,8 @@ func fill(t testing.TB, dst format.Target, limits format.Limits, records int, no
 	var want record.Fingerprint
 	for n, db := range []string{"0", "0", "12"} {
 		for _, sum := range []bool{true, false} {
-			r := &fitted{Reader: fixtures.Records(uint64(n), records, fixtures.Options{DB: db, Limits: limits, MaxElements: 300, Now: now}), dst: dst}
+			r := &fitted{Reader: fixtures.Records(uint64(n), records,
+				fixtures.Options{DB: db, Limits: limits, MaxElements: 300, Now: now}), dst: dst}
 			if n == 1 {
 				r.prefix = "second:" // keys must be unique
 			}
@@ -162,7 +163,8 @@ func held(t *testing.T, src format.Source) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, db := range src.Databases() {
-		r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+		r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{},
+			&format.Env{Now: time.Now(), TempDir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,8 @@ func TestAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	var offs []int64
-	tw := &twins{ctx: context.Background(), f: f, header: x.header, end: x.end, sorter: extsort.New(extsort.Options{TempDir: t.TempDir()})}
+	tw := &twins{ctx: context.Background(), f: f, header: x.header, end: x.end,
+		sorter: extsort.New(extsort.Options{TempDir: t.TempDir()})}
 	defer tw.sorter.Close()
 	for at := 0; ; {
 		i := bytes.Index(body[at:], []byte("\x01v"))

@@ -194,7 +194,8 @@ func (w *writer) flushFull() error {
 // setCount passes on the count of a large value.
 func (w *writer) setCount(n uint64) error {
 	if n > math.MaxUint32 {
-		return fmt.Errorf("key %s: %s elements; an RDB file holds at most %s", record.Quote(w.key), record.Number(n), record.Number(uint32(math.MaxUint32)))
+		return fmt.Errorf("key %s: %s elements; an RDB file holds at most %s", record.Quote(w.key), record.Number(n),
+			record.Number(uint32(math.MaxUint32)))
 	}
 	b := rdb.AppendWideLen(nil, n)
 	w.parts[len(w.parts)-2] = sum{crc64.Update(0, b), int64(len(b))}

@@ -92,7 +92,8 @@ func TestBadKeys(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	raw := unhex(t, "48 683a7072653d")
-	if name, err := ssdb.DecodeSizeKey('H', raw); err != nil || string(name) != "h:pre=" || !bytes.Equal(ssdb.AppendSizeKey(nil, 'H', name), raw) {
+	if name, err := ssdb.DecodeSizeKey('H', raw); err != nil || string(name) != "h:pre=" ||
+		!bytes.Equal(ssdb.AppendSizeKey(nil, 'H', name), raw) {
 		t.Errorf("%q, %v", name, err)
 	}
 	for _, c := range []struct {
@@ -104,12 +105,15 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s: %v", c.key, err)
 		}
 	}
-	for value, want := range map[string]int64{"1c00000000000000": 28, "feffffffffffff3f": ssdb.FirstItem - 1, "ffffffffffffffff": -1} {
-		if n, err := ssdb.DecodeSize(unhex(t, value)); err != nil || n != want || !bytes.Equal(ssdb.AppendSize(nil, n), unhex(t, value)) {
+	for value, want := range map[string]int64{"1c00000000000000": 28, "feffffffffffff3f": ssdb.FirstItem - 1,
+		"ffffffffffffffff": -1} {
+		n, err := ssdb.DecodeSize(unhex(t, value))
+		if err != nil || n != want || !bytes.Equal(ssdb.AppendSize(nil, n), unhex(t, value)) {
 			t.Errorf("%s: %d, %v", value, n, err)
 		}
 	}
-	for value, want := range map[string]string{"01000000": "offset 0: size: need 8 bytes, have 4: too short", "010000000000000000": "offset 8: size: 1 bytes beyond the 8: bytes left over"} {
+	for value, want := range map[string]string{"01000000": "offset 0: size: need 8 bytes, have 4: too short",
+		"010000000000000000": "offset 8: size: 1 bytes beyond the 8: bytes left over"} {
 		if _, err := ssdb.DecodeSize(unhex(t, value)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", value, err)
 		}
@@ -117,7 +121,8 @@ func TestSizes(t *testing.T) {
 }
 
 func TestScores(t *testing.T) {
-	for text, want := range map[string]int64{"0": 0, "-1": -1, "9223372036854775807": math.MaxInt64, "-9223372036854775808": math.MinInt64, "007": 7, "-0": 0} {
+	for text, want := range map[string]int64{"0": 0, "-1": -1, "9223372036854775807": math.MaxInt64,
+		"-9223372036854775808": math.MinInt64, "007": 7, "-0": 0} {
 		n, err := ssdb.DecodeScore([]byte(text))
 		if err != nil || n != want {
 			t.Errorf("%s: %d, %v", text, n, err)
@@ -136,7 +141,8 @@ func TestScores(t *testing.T) {
 func TestLogs(t *testing.T) {
 	key, value := unhex(t, "01 0000000000000001"), unhex(t, "0100000000000000 01 01 6b 6b763a757365723a363534323237")
 	l, err := ssdb.DecodeLog(key, value)
-	if err != nil || l.Seq != 1 || l.Type != 1 || l.Cmd != 1 || string(l.Key) != "kkv:user:654227" || !bytes.Equal(ssdb.AppendLog(nil, &l), value) {
+	if err != nil || l.Seq != 1 || l.Type != 1 || l.Cmd != 1 || string(l.Key) != "kkv:user:654227" ||
+		!bytes.Equal(ssdb.AppendLog(nil, &l), value) {
 		t.Errorf("%+v, %v", l, err)
 	}
 	for _, c := range []struct{ key, value, want string }{

@@ -97,7 +97,8 @@ func (d *dataset) show(t *testing.T) (records, kinds, rows string) {
 		t.Fatal(err)
 	}
 	formattest.CheckLedger(t, &l)
-	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), " "), strings.Join(slices.Compact(f.Kinds()), " "), formattest.Classes(&l, "data")
+	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), " "),
+		strings.Join(slices.Compact(f.Kinds()), " "), formattest.Classes(&l, "data")
 }
 
 // findings reads all records and returns what is found.
@@ -271,7 +272,9 @@ func TestQueueBounds(t *testing.T) {
 			t.Fatalf("size %d: no such finding among %+v", size, all)
 		}
 		got := all[i]
-		if bounds := fmt.Sprintf("the front is %d and the back %d; the server does not show 1 item", ssdb.FirstItem, ssdb.FirstItem+2); got.Severity != want || !strings.HasPrefix(got.Detail, bounds) {
+		bounds := fmt.Sprintf("the front is %d and the back %d; the server does not show 1 item", ssdb.FirstItem,
+			ssdb.FirstItem+2)
+		if got.Severity != want || !strings.HasPrefix(got.Detail, bounds) {
 			t.Errorf("size %d: %s: %s", size, got.Severity, got.Detail)
 		}
 	}
@@ -312,7 +315,8 @@ func TestMembersOfOtherLengths(t *testing.T) {
 		if text := strings.Join(got, ", "); text != c.want {
 			t.Errorf("found %s, want %s", text, c.want)
 		}
-		if records, _, _ := d.show(t); !strings.HasSuffix(records, c.lone) || strings.Count(records, ":") != len(members)+strings.Count(c.lone, ":") {
+		records, _, _ := d.show(t)
+		if !strings.HasSuffix(records, c.lone) || strings.Count(records, ":") != len(members)+strings.Count(c.lone, ":") {
 			t.Errorf("records %s, want %s at the end", records, c.lone)
 		}
 	}
@@ -340,11 +344,13 @@ func TestLargeValues(t *testing.T) {
 	for _, typ := range []record.Type{record.String, record.Hash, record.List} {
 		var got []record.Loss
 		elems := []record.Element{{Name: []byte("f"), Value: large}, {Name: []byte("g"), Value: large[1:]}}
-		if kept := dst.ElementLosses(&record.Header{Type: typ}, elems, func(l record.Loss) { got = append(got, l) }); len(kept) != 2 || len(got) != 1 || got[0].Kind != ssdb.LossLargeValue || !got[0].Note {
+		kept := dst.ElementLosses(&record.Header{Type: typ}, elems, func(l record.Loss) { got = append(got, l) })
+		if len(kept) != 2 || len(got) != 1 || got[0].Kind != ssdb.LossLargeValue || !got[0].Note {
 			t.Errorf("%s: %+v", typ, got)
 		}
 	}
-	batch := []record.Record{{Header: record.Header{Key: []byte("a")}, N: 1}, {Header: record.Header{Key: []byte("b")}, First: 1, N: 1}}
+	batch := []record.Record{{Header: record.Header{Key: []byte("a")}, N: 1},
+		{Header: record.Header{Key: []byte("b")}, First: 1, N: 1}}
 	if n := dst.Unchanged(batch, []record.Element{{Value: large[1:]}, {Value: large}}); n != 1 {
 		t.Errorf("%d strings are written without a look at their losses", n)
 	}

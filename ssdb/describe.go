@@ -129,7 +129,8 @@ func (d *describer) data(rest string) {
 	}
 	expiry := string(k.Name) == ExpireList && kind != kindField
 	if expiry {
-		d.Row.Kind, d.Row.Type, d.Row.UserKey = map[byte]string{kindScore: "expiry", kindRank: "expiry by time"}[kind], record.String, k.Rest
+		d.Row.Kind, d.Row.Type, d.Row.UserKey = map[byte]string{kindScore: "expiry",
+			kindRank: "expiry by time"}[kind], record.String, k.Rest
 	}
 	switch score, _ := DecodeScore(d.value); {
 	case kind == kindField:

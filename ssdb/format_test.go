@@ -43,7 +43,8 @@ func TestDetect(t *testing.T) {
 		for _, key := range strings.Fields(c.keys) {
 			ks.Ends = append(ks.Ends, []byte(key))
 		}
-		v := ssdb.New().Detect(&format.Evidence{Dir: c.dir, Stores: []format.StoreEvidence{{Path: c.path, Kind: c.kind, Keyspaces: []format.KeyspaceEvidence{ks}}}})
+		v := ssdb.New().Detect(&format.Evidence{Dir: c.dir,
+			Stores: []format.StoreEvidence{{Path: c.path, Kind: c.kind, Keyspaces: []format.KeyspaceEvidence{ks}}}})
 		if v.Score != c.want {
 			t.Errorf("%s %s with keys %q: %d, want %d: %q", c.kind, c.path, c.keys, v.Score, c.want, v.Why)
 		}
@@ -60,16 +61,20 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Store("meta").Len("default")
-	if _, err := m.Format.Open(t.Context(), filepath.Join(m.Dir, "meta"), &format.OpenOptions{Store: m.FS.Open}); err == nil || !strings.Contains(err.Error(), "name "+m.Dir+"/data") {
+	if _, err := m.Format.Open(t.Context(), filepath.Join(m.Dir, "meta"), &format.OpenOptions{Store: m.FS.Open}); err == nil ||
+		!strings.Contains(err.Error(), "name "+m.Dir+"/data") {
 		t.Errorf("meta: %v", err)
 	}
 	m.Store("data").Len("default")
 	m.Store("data").Len("another")
-	if _, err := m.Format.Open(t.Context(), m.Dir, &format.OpenOptions{Store: m.FS.Open}); err == nil || !strings.Contains(err.Error(), "one keyspace in byte order") {
+	if _, err := m.Format.Open(t.Context(), m.Dir, &format.OpenOptions{Store: m.FS.Open}); err == nil ||
+		!strings.Contains(err.Error(), "one keyspace in byte order") {
 		t.Errorf("two keyspaces: %v", err)
 	}
 	src := whole(t).Open(t)
-	if got := src.Databases(); !slices.Equal(got, []string{"0"}) || src.Format().Name() != "ssdb" || src.Extra() != nil || !src.Sorted() || src.Layout() != format.LayoutFlat {
+	got := src.Databases()
+	if !slices.Equal(got, []string{"0"}) || src.Format().Name() != "ssdb" || src.Extra() != nil || !src.Sorted() ||
+		src.Layout() != format.LayoutFlat {
 		t.Errorf("databases %q, files %q", got, src.Extra())
 	}
 	if _, err := src.Records(t.Context(), "1", record.AllTypes, format.Span{}, &format.Env{}); err == nil {
@@ -143,7 +148,8 @@ func TestWhere(t *testing.T) {
 	if found != 16 { // all but the binlog, the size of the list of expiries and its row by time
 		t.Errorf("%d rows", found)
 	}
-	if samples, err := src.Split("0", record.AllTypes, 4); err != nil || len(samples) == 0 || src.Size("0", record.AllTypes) == 0 {
+	if samples, err := src.Split("0", record.AllTypes, 4); err != nil || len(samples) == 0 ||
+		src.Size("0", record.AllTypes) == 0 {
 		t.Errorf("%d spans, %v", len(samples), err)
 	}
 }
@@ -179,13 +185,15 @@ func TestLosses(t *testing.T) {
 		{record.ZSet, "m", math.NaN(), "score-nan!", 0}, {record.ZSet, "m", math.Copysign(0, -1), "", 0}, {record.ZSet, "m", 1 << 63, "", 1 << 63}, {record.ZSet, "", 1.5, "name-length!", 0},
 	} {
 		got := ""
-		kept := dst.ElementLosses(&record.Header{Type: c.typ}, []record.Element{{Name: []byte(c.name), Score: c.score}}, func(l record.Loss) {
-			got += l.Kind
-			if l.Drops {
-				got += "!"
-			}
-		})
-		if got != c.want || (len(kept) == 0) != strings.HasSuffix(got, "!") || len(kept) == 1 && (kept[0].Score != c.kept || math.Signbit(kept[0].Score) != (c.kept < 0)) {
+		kept := dst.ElementLosses(&record.Header{Type: c.typ}, []record.Element{{Name: []byte(c.name), Score: c.score}},
+			func(l record.Loss) {
+				got += l.Kind
+				if l.Drops {
+					got += "!"
+				}
+			})
+		if got != c.want || (len(kept) == 0) != strings.HasSuffix(got, "!") ||
+			len(kept) == 1 && (kept[0].Score != c.kept || math.Signbit(kept[0].Score) != (c.kept < 0)) {
 			t.Errorf("%s %.20q %v: %q, want %q; left %+v", c.typ, c.name, c.score, got, c.want, kept)
 		}
 	}
@@ -222,10 +230,12 @@ func TestTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	tables, err := dst.Tables(1)
-	if err != nil || !slices.ContainsFunc(tables, func(f store.Table) bool { return f.File == "expiries/000001.rows" && f.Entries == 48 }) {
+	if err != nil ||
+		!slices.ContainsFunc(tables, func(f store.Table) bool { return f.File == "expiries/000001.rows" && f.Entries == 48 }) {
 		t.Fatalf("%+v, %v", tables, err)
 	}
-	for _, bad := range [][]store.Table{{{File: "elsewhere/1.ldb"}}, {{File: "expiries/000007.rows"}}, {{File: "expiries/000001.rows", Bytes: 1}}} {
+	for _, bad := range [][]store.Table{{{File: "elsewhere/1.ldb"}}, {{File: "expiries/000007.rows"}},
+		{{File: "expiries/000001.rows", Bytes: 1}}} {
 		if err := dst.Adopt(1, "0", bad); err == nil {
 			t.Errorf("%+v is adopted", bad)
 		}
@@ -239,7 +249,8 @@ func TestTarget(t *testing.T) {
 	if n := bytes.Count(lines, []byte(`"expire_at_ms":4000000000000`)); n != 49 || bytes.Count(lines, []byte("\n")) != 99 {
 		t.Errorf("%d expiries in\n%s", n, lines)
 	}
-	if got := formattest.Classes(&ledger, "data"); got != "housekeeping=100 copied=99" { // two rows of each expiry, their number, and a row of the binlog
+	if got := formattest.Classes(&ledger, "data"); got != "housekeeping=100 copied=99" {
+		// two rows of each expiry, their number, and a row of the binlog
 		t.Errorf("rows %s", got)
 	}
 	if entries, err := os.ReadDir(m.Dir); err != nil || len(entries) != 1 || entries[0].Name() != "meta" {
@@ -247,7 +258,8 @@ func TestTarget(t *testing.T) {
 	}
 
 	gone := formattest.NewMemory(t, ssdb.New())
-	if _, err := gone.Format.Create(t.Context(), gone.Dir, &format.CreateOptions{Create: gone.FS.Create, DBs: []string{"0", "1"}}); err == nil || !strings.Contains(err.Error(), "add --db 1") {
+	if _, err := gone.Format.Create(t.Context(), gone.Dir, &format.CreateOptions{Create: gone.FS.Create,
+		DBs: []string{"0", "1"}}); err == nil || !strings.Contains(err.Error(), "add --db 1") {
 		t.Errorf("two databases: %v", err)
 	}
 	dst = gone.Create(t, o)
@@ -260,7 +272,8 @@ func TestTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range []record.Header{{Type: record.Set, Key: []byte("s")}, {Type: record.Hash}, {Type: record.String, Key: bytes.Repeat([]byte("x"), 256), ExpireMS: 4e12}} {
+	for _, h := range []record.Header{{Type: record.Set, Key: []byte("s")}, {Type: record.Hash},
+		{Type: record.String, Key: bytes.Repeat([]byte("x"), 256), ExpireMS: 4e12}} {
 		if err := w.Begin(&h); err == nil {
 			t.Errorf("%s %.10q is written", h.Type, h.Key)
 		}
@@ -296,7 +309,8 @@ func TestStringsAtOnce(t *testing.T) {
 	src := d.Open(t)
 	for _, types := range []record.TypeSet{record.Of(record.String), record.AllTypes} {
 		got := formattest.Tell(t, src, "0", types, &format.Env{Now: now, TempDir: t.TempDir()}, 7)
-		if n := strings.Count(got, " expires 1000000000"); n != 67 || !strings.Contains(got, `"m198" in "0" expires 1000000000198 true`) ||
+		n := strings.Count(got, " expires 1000000000")
+		if n != 67 || !strings.Contains(got, `"m198" in "0" expires 1000000000198 true`) ||
 			!strings.Contains(got, `"m199" in "0" expires 0 false`) || !strings.Contains(got, "housekeeping=") {
 			t.Errorf("%d expiries:\n%s", n, got)
 		}
@@ -306,7 +320,8 @@ func TestStringsAtOnce(t *testing.T) {
 // TestHotPaths: decoding rows, reading and writing records allocates nothing per row.
 func TestHotPaths(t *testing.T) {
 	var key, value []byte
-	field, member, rank := ssdb.AppendFieldKey(nil, []byte("k"), []byte("f")), ssdb.AppendScoreKey(nil, []byte("k"), []byte("m")), ssdb.AppendRankKey(nil, []byte("k"), 5, []byte("m"))
+	field, member, rank := ssdb.AppendFieldKey(nil, []byte("k"), []byte("f")), ssdb.AppendScoreKey(nil, []byte("k"),
+		[]byte("m")), ssdb.AppendRankKey(nil, []byte("k"), 5, []byte("m"))
 	if n := testing.AllocsPerRun(100, func() {
 		for _, raw := range [][]byte{field, member, rank} {
 			if _, err := ssdb.DecodeKey(raw[0], raw); err != nil {
@@ -375,7 +390,8 @@ func TestHotPaths(t *testing.T) {
 			for i, x := len(k)-1, n; i > 0; i, x = i-1, x/10 {
 				k[i] = '0' + byte(x%10)
 			}
-			b.Records[0] = record.Record{Header: record.Header{Type: typ, Key: k, Len: int64(len(elems))}, N: len(elems), Class: record.Copied}
+			b.Records[0] = record.Record{Header: record.Header{Type: typ, Key: k, Len: int64(len(elems))}, N: len(elems),
+				Class: record.Copied}
 			b.Elems = elems
 			if err := w.Write(&b); err != nil {
 				t.Fatal(err)

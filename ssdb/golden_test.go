@@ -56,10 +56,12 @@ func TestGoldens(t *testing.T) {
 				var l record.Ledger
 				var f formattest.Findings
 				src := openDir(t, at)
-				got := formattest.Lines(t, formattest.Records(t, src, "0", &format.Env{Now: goldenNow, Ledger: &l, Report: f.Report}))
+				got := formattest.Lines(t, formattest.Records(t, src, "0",
+					&format.Env{Now: goldenNow, Ledger: &l, Report: f.Report}))
 				formattest.CompareLines(t, live(t, got), live(t, truth))
 				formattest.CheckLedger(t, &l)
-				if kinds := slices.Compact(slices.Sorted(slices.Values(f.Kinds()))); !slices.Equal(kinds, []string{record.LossScorePrecision}) {
+				kinds := slices.Compact(slices.Sorted(slices.Values(f.Kinds())))
+				if !slices.Equal(kinds, []string{record.LossScorePrecision}) {
 					t.Errorf("findings %q", kinds)
 				}
 				if got := formattest.Classes(&l, "data"); rows != "" && got != rows {
@@ -109,7 +111,8 @@ func TestOdd(t *testing.T) {
 	for _, k := range f.Kinds() {
 		counts[k]++
 	}
-	want := map[string]int{"count-mismatch": 11, "list-bounds": 1, "list-outside-bounds": 1, "short-value": 1, "stale-ttl-rows": 1}
+	want := map[string]int{"count-mismatch": 11, "list-bounds": 1, "list-outside-bounds": 1, "short-value": 1,
+		"stale-ttl-rows": 1}
 	for k, n := range want {
 		if counts[k] != n {
 			t.Errorf("%d findings %s, want %d", counts[k], k, n)

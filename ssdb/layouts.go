@@ -161,7 +161,8 @@ func checkSize(r *versioned.Reader, rows int64) {
 	case n > rows:
 		r.CheckCount(rows) // some may be lost
 	case n < 0 && rows > 0, n < rows:
-		r.Remark(versioned.FindCountMismatch, record.Warning, fmt.Sprintf("the size is %s, rows found: %s; the server serves them all", sizeText(n), record.Number(rows)))
+		r.Remark(versioned.FindCountMismatch, record.Warning,
+			fmt.Sprintf("the size is %s, rows found: %s; the server serves them all", sizeText(n), record.Number(rows)))
 	}
 }
 
@@ -201,10 +202,12 @@ func zsets() *versioned.Codec {
 			AppendRow:      func(dst, key []byte, _ int64) []byte { return appendPrefix(dst, kindScore, key) },
 			AppendIndexRow: func(dst, key []byte, _ int64) []byte { return appendPrefix(dst, kindRank, key) },
 			AppendScore:    func(dst []byte, score float64) []byte { return AppendScore(dst, wholeScore(score)) },
-			AppendBits:     func(dst []byte, bits uint64) []byte { return appendRank(dst, wholeScore(math.Float64frombits(bits))) },
-			ExactRank:      exactRank,
-			Rank:           func(score float64) (uint64, []byte) { return uint64(wholeScore(score)) ^ 1<<63, nil },
-			AppendRank:     func(dst []byte, rank uint64, _ []byte) []byte { return appendRank(dst, int64(rank^1<<63)) },
+			AppendBits: func(dst []byte, bits uint64) []byte {
+				return appendRank(dst, wholeScore(math.Float64frombits(bits)))
+			},
+			ExactRank:  exactRank,
+			Rank:       func(score float64) (uint64, []byte) { return uint64(wholeScore(score)) ^ 1<<63, nil },
+			AppendRank: func(dst []byte, rank uint64, _ []byte) []byte { return appendRank(dst, int64(rank^1<<63)) },
 		},
 	}
 }
@@ -258,15 +261,18 @@ func rounded(r *versioned.Reader, e *record.Element, i int) {
 	case r.Env().Deep:
 		m.Roundings++
 	case i < 0:
-		r.Remark(FindScorePrecision, record.Warning, fmt.Sprintf("member %s has a score of about %.0f", record.Quote(e.Name), e.Score))
+		r.Remark(FindScorePrecision, record.Warning,
+			fmt.Sprintf("member %s has a score of about %.0f", record.Quote(e.Name), e.Score))
 	default:
-		r.RemarkAt(i, FindScorePrecision, record.Warning, fmt.Sprintf("member %s has score %d, read as %.0f", record.Quote(e.Name), m.Exact, e.Score))
+		r.RemarkAt(i, FindScorePrecision, record.Warning,
+			fmt.Sprintf("member %s has score %d, read as %.0f", record.Quote(e.Name), m.Exact, e.Score))
 	}
 }
 
 func checkZSet(r *versioned.Reader, rows int64) {
 	if n := r.Meta().Roundings; n > 0 {
-		r.Remarks(n, FindScorePrecision, record.Note, fmt.Sprintf("scores beyond 2^53 that a float64 cannot hold: %d; other formats get the nearest one", n))
+		r.Remarks(n, FindScorePrecision, record.Note,
+			fmt.Sprintf("scores beyond 2^53 that a float64 cannot hold: %d; other formats get the nearest one", n))
 	}
 	checkSize(r, rows)
 }

@@ -24,7 +24,8 @@ import (
 func TestLevelDBMovesTarget(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := &format.OpenOptions{Store: rocks.Open, Kind: "leveldb"}
-	dst := formattest.Create(t, ssdb.New(), dir, &format.CreateOptions{Create: build.CreateLevelDB, DBs: []string{"0"}, Build: store.BuildOptions{TableSize: 64 << 10}})
+	dst := formattest.Create(t, ssdb.New(), dir,
+		&format.CreateOptions{Create: build.CreateLevelDB, DBs: []string{"0"}, Build: store.BuildOptions{TableSize: 64 << 10}})
 	read := func(types record.TypeSet) record.Reader {
 		return fixtures.Records(7, 400, fixtures.Options{DB: "0", Limits: ssdb.New().Limits()})
 	}

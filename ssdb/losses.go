@@ -47,7 +47,8 @@ func (t *target) Losses(h *record.Header) (out []record.Loss) {
 	case len(h.Key) == 0 && h.Type != record.List:
 		return drop(record.LossEmptyKey, "SSDB refuses empty names")
 	case len(h.Key) > MaxName:
-		return drop(record.LossKeyTooLong, "the key has %s bytes; SSDB's limit is %s", record.Number(len(h.Key)), record.Number(MaxName))
+		return drop(record.LossKeyTooLong, "the key has %s bytes; SSDB's limit is %s", record.Number(len(h.Key)),
+			record.Number(MaxName))
 	case h.Type == record.ZSet && string(h.Key) == ExpireList:
 		return drop(record.LossKeyTooLong, "SSDB keeps this name for the expiries of strings")
 	case h.ExpireMS == 0:
@@ -65,7 +66,8 @@ func (t *target) Losses(h *record.Header) (out []record.Loss) {
 func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 	for i := range batch {
 		s := &batch[i]
-		if len(s.Key) == 0 || len(s.Key) > MaxName || s.ExpireMS != 0 && s.ExpireMS < secondsBelow || len(elems[s.First].Value) >= maxPacket {
+		if len(s.Key) == 0 || len(s.Key) > MaxName || s.ExpireMS != 0 && s.ExpireMS < secondsBelow ||
+			len(elems[s.First].Value) >= maxPacket {
 			return hlldialect.Without(batch[:i], elems)
 		}
 	}
@@ -90,12 +92,14 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	}
 	return dataset.KeepIf(batch, func(e *record.Element) bool {
 		if n := len(e.Name); (n == 0 || n > MaxName) && !(t.options.Own && h.Type == record.Hash) {
-			report(record.Loss{Kind: LossNameLength, Drops: true, Detail: fmt.Sprintf("name %s of %s bytes; SSDB's have 1 to %d", record.Quote(e.Name), record.Number(n), MaxName)})
+			report(record.Loss{Kind: LossNameLength, Drops: true, Detail: fmt.Sprintf("name %s of %s bytes; SSDB's have 1 to %d",
+				record.Quote(e.Name), record.Number(n), MaxName)})
 			return false
 		}
 		if whole := math.Trunc(e.Score); h.Type == record.ZSet && (whole != e.Score || whole == 0) {
 			if whole != e.Score {
-				report(record.Loss{Kind: record.LossScorePrecision, Detail: fmt.Sprintf("member %s has score %v, written as %.0f", record.Quote(e.Name), e.Score, whole)})
+				report(record.Loss{Kind: record.LossScorePrecision,
+					Detail: fmt.Sprintf("member %s has score %v, written as %.0f", record.Quote(e.Name), e.Score, whole)})
 			}
 			e.Score = whole + 0 // turns -0.0 into 0.0
 		}

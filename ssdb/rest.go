@@ -27,7 +27,8 @@ func (s *source) countRest(e *format.Env) error {
 	err := server.Count(e)
 	if limits[0]+limits[1] != "" {
 		server.Report(e, record.Finding{Kind: FindLeftBehind, Severity: record.Note,
-			Detail: fmt.Sprintf("the server of this directory served the strings from %q to %q; kvferry reads all", limits[0], limits[1])})
+			Detail: fmt.Sprintf("the server of this directory served the strings from %q to %q; kvferry reads all", limits[0],
+				limits[1])})
 	}
 	return err
 }

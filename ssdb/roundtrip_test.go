@@ -32,7 +32,8 @@ func TestRoundTripOnDisk(t *testing.T) {
 		return wholeScores{formattest.NewLengths(lengths, types&ssdb.New().Limits().Types, true)}
 	}
 	o := &format.OpenOptions{Store: rocks.Open, Kind: "leveldb"}
-	dst := formattest.Create(t, ssdb.New(), filepath.Join(t.TempDir(), "new"), &format.CreateOptions{Create: build.CreateLevelDB, DBs: []string{"0"}, Reopen: o})
+	dst := formattest.Create(t, ssdb.New(), filepath.Join(t.TempDir(), "new"),
+		&format.CreateOptions{Create: build.CreateLevelDB, DBs: []string{"0"}, Reopen: o})
 	src := formattest.Fill(t, dst, 1<<20, read)
 	formattest.CheckClean(t, src, 0, read, written...)
 	if src.Size("0", record.AllTypes) == 0 {

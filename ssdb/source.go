@@ -48,7 +48,9 @@ func open(ctx context.Context, f ssdbFormat, dir string, o *format.OpenOptions) 
 	s.expiries = keylanes.NewDirectory(s.data, expiryRows)
 	d := &versioned.Database{Name: db}
 	for _, f := range families[:len(families)-1] {
-		st := versioned.NewStore(f.layout, db, "", func(string) store.Keyspace { return &dataset.Slice{Keyspace: s.data, Holds: f.holds} }, nil)
+		st := versioned.NewStore(f.layout, db, "", func(string) store.Keyspace {
+			return &dataset.Slice{Keyspace: s.data, Holds: f.holds}
+		}, nil)
 		st.Named(func(string) (long, short string) { return dataDir, dataDir })
 		st.Wrap(s.timed)
 		d.Stores = append(d.Stores, st)
@@ -68,12 +70,14 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 		return err
 	}
 	if _, err := disk.Stat(disk.Join(s.Dir, "..", dataDir)); err == nil && filepath.Base(s.Dir) == metaDir {
-		return fmt.Errorf("%s: this is the state that the server keeps beside its data; name %s, or the directory above", s.Dir, disk.Join(s.Dir, "..", dataDir))
+		return fmt.Errorf("%s: this is the state that the server keeps beside its data; name %s, or the directory above", s.Dir,
+			disk.Join(s.Dir, "..", dataDir))
 	}
 	if s.data, err = s.openStore(ctx, "", o); s.data != nil || err != nil && !errors.Is(err, store.ErrNotStore) {
 		return err
 	}
-	return fmt.Errorf("%s: not an SSDB database: want a LevelDB directory in it, or in %s or var/%s below it: %w", s.Dir, dataDir, dataDir, store.ErrNotStore)
+	return fmt.Errorf("%s: not an SSDB database: want a LevelDB directory in it, or in %s or var/%s below it: %w", s.Dir, dataDir,
+		dataDir, store.ErrNotStore)
 }
 
 // openStore opens a LevelDB directory; it returns nil if the directory does not exist.

@@ -120,8 +120,8 @@ func (t *timed) end(err error) error {
 		return err
 	}
 	if t.stale > 0 {
-		t.src.report(t.env, record.Finding{Kind: FindStaleTTL, Severity: record.Note, Keyspace: dataDir, Place: record.Place{Level: -1},
-			Detail: fmt.Sprintf("expiries of strings that do not exist: %d", t.stale)})
+		t.src.report(t.env, record.Finding{Kind: FindStaleTTL, Severity: record.Note, Keyspace: dataDir,
+			Place: record.Place{Level: -1}, Detail: fmt.Sprintf("expiries of strings that do not exist: %d", t.stale)})
 	}
 	if t.first {
 		if err := t.src.countRest(t.env); err != nil {

@@ -7,7 +7,8 @@ import (
 
 // TestExpiryMS: smaller scores are seconds, and one far below zero does not become a time to come.
 func TestExpiryMS(t *testing.T) {
-	for score, want := range map[int64]int64{0: 1, 1: 1000, secondsBelow - 1: 1000 * (secondsBelow - 1), secondsBelow: secondsBelow, math.MaxInt64: math.MaxInt64} {
+	for score, want := range map[int64]int64{0: 1, 1: 1000, secondsBelow - 1: 1000 * (secondsBelow - 1),
+		secondsBelow: secondsBelow, math.MaxInt64: math.MaxInt64} {
 		if got := expiryMS(score); got != want {
 			t.Errorf("%d: %d, want %d", score, got, want)
 		}

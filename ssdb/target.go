@@ -33,7 +33,8 @@ func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, e
 			return nil, fmt.Errorf("database %q: SSDB has one, %q; to convert this one, add --db %s", name, db, name)
 		}
 	}
-	one, err := dataset.CreateOne(f, dir, dataDir, expiryDir, o.Build, o, []dataset.Keyspace{{Name: keyspace, Order: store.Bytewise}})
+	one, err := dataset.CreateOne(f, dir, dataDir, expiryDir, o.Build, o,
+		[]dataset.Keyspace{{Name: keyspace, Order: store.Bytewise}})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +148,8 @@ func (t *target) writeShared(ctx context.Context) error {
 		expiries, first := rows.Len()/2, Log{Seq: 1}
 		err := rows.Add(0, AppendLogKey(nil, first.Seq), AppendLog(nil, &first))
 		if expiries > 0 {
-			err = errors.Join(err, rows.Add(0, AppendSizeKey(nil, kindZSetSize, []byte(ExpireList)), AppendSize(nil, int64(expiries))))
+			err = errors.Join(err, rows.Add(0, AppendSizeKey(nil, kindZSetSize, []byte(ExpireList)),
+				AppendSize(nil, int64(expiries))))
 		}
 		if err != nil {
 			return err

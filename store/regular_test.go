@@ -23,8 +23,9 @@ func TestInside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"set/db1": "../elsewhere/db1", "set/in": "db0/file", "set/db1/own": "info", "set/db0/up": "../info",
-		"set/out": "../secret", "set/abs": filepath.Join(top, "secret"), "set/near": "../set2/info", "set/none": "gone", "set/dir": "db0",
+	for link, to := range map[string]string{"set/db1": "../elsewhere/db1", "set/in": "db0/file", "set/db1/own": "info",
+		"set/db0/up": "../info",
+		"set/out":    "../secret", "set/abs": filepath.Join(top, "secret"), "set/near": "../set2/info", "set/none": "gone", "set/dir": "db0",
 		"set/self": "self", "set/twice": "out", "set/db1/root": filepath.Join(root, "info")} {
 		if err := os.Symlink(to, filepath.Join(top, link)); err != nil {
 			t.Skip(err)

@@ -114,7 +114,8 @@ func TestGoldenRows(t *testing.T) {
 		if r.named {
 			ns = AppendData(nil, r.k.Namespace)
 		}
-		if got := AppendKey([]byte("x"), ns, r.k.User, r.k.Kind, r.k.Elems[:arity(r.k.Kind)]...); !bytes.Equal(got[1:], key) || got[0] != 'x' {
+		got := AppendKey([]byte("x"), ns, r.k.User, r.k.Kind, r.k.Elems[:arity(r.k.Kind)]...)
+		if !bytes.Equal(got[1:], key) || got[0] != 'x' {
 			t.Errorf("%s: key encodes to %x, want %x", r.name, got[1:], key)
 		}
 		checkValue(t, r.name, val, &r.v, r.data)
@@ -271,7 +272,8 @@ func TestServedFloats(t *testing.T) {
 
 // someData are elements in the comparator's order, where it has one.
 func someData() []Data {
-	return []Data{{}, FloatData(math.Inf(-1)), IntData(-5), FloatData(-1.5), IntData(0), FloatData(0.25), IntData(1), IntData(1 << 40),
+	return []Data{{}, FloatData(math.Inf(-1)), IntData(-5), FloatData(-1.5), IntData(0), FloatData(0.25), IntData(1),
+		IntData(1 << 40),
 		FloatData(math.Inf(1)), TextData(nil), TextData([]byte("\x00")), TextData([]byte("-1")), TextData([]byte("a")),
 		TextData([]byte("a\x00")), TextData([]byte("ab")), TextData([]byte("b"))}
 }
@@ -324,8 +326,8 @@ func TestKeyOrder(t *testing.T) {
 	keys := append(orderedKeys(nil), []byte{}, []byte{0}, []byte{1}, []byte{9, 'x'})
 	checkOrder(t, Comparer(), keys)
 	var named [][]byte
-	for _, ns := range []Data{{}, IntData(1), IntData(2), TextData(nil), TextData([]byte("0")), TextData([]byte("1")), TextData([]byte("10")),
-		TextData(bytes.Repeat([]byte("n"), 200))} {
+	for _, ns := range []Data{{}, IntData(1), IntData(2), TextData(nil), TextData([]byte("0")), TextData([]byte("1")),
+		TextData([]byte("10")), TextData(bytes.Repeat([]byte("n"), 200))} {
 		named = append(named, orderedKeys(AppendData(nil, ns))...)
 	}
 	named = append(named, []byte{}, []byte{0}, []byte{4, 1}, []byte{4, 1, '0'}, []byte{4, 1, '0', 3}, []byte{9})
@@ -412,7 +414,8 @@ func wraps(keys ...[]byte) bool {
 					b = b[n:]
 				}
 			}
-			if d, n := SplitData(k); n > 0 && (d.Tag == TagInt && (d.Int > 1<<61 || d.Int < -1<<61) || d.Tag == TagFloat && math.IsNaN(d.F)) {
+			if d, n := SplitData(k); n > 0 && (d.Tag == TagInt && (d.Int > 1<<61 || d.Int < -1<<61) ||
+				d.Tag == TagFloat && math.IsNaN(d.F)) {
 				return true
 			}
 		}
@@ -488,8 +491,9 @@ func checkPlain(t *testing.T, b []byte) {
 	one := err == nil && v.Count == 1
 	var plain Value
 	d, ok := plain.SplitString(b)
-	if want := one && v.Kind == KindString; ok != want || ok && (!sameData(d, data[0]) || plain.Kind != v.Kind || plain.ExpireMS != v.ExpireMS ||
-		plain.Size != v.Size || plain.Count != 1) {
+	if want := one && v.Kind == KindString; ok != want ||
+		ok && (!sameData(d, data[0]) || plain.Kind != v.Kind || plain.ExpireMS != v.ExpireMS ||
+			plain.Size != v.Size || plain.Count != 1) {
 		t.Fatalf("%x is a string: %v %+v %+v, want %v", b, ok, plain, d, want)
 	}
 	text, ok := PlainText(KindField, b)
@@ -497,7 +501,8 @@ func checkPlain(t *testing.T, b []byte) {
 		t.Fatalf("%x has a text: %v %q, want %v", b, ok, text, want)
 	}
 	score, ok := PlainScore(b)
-	if want := one && v.Kind == KindScore && data[0].IsNumber() && !math.IsNaN(data[0].Number()); ok != want || ok && score != data[0].Number() {
+	if want := one && v.Kind == KindScore && data[0].IsNumber() && !math.IsNaN(data[0].Number()); ok != want ||
+		ok && score != data[0].Number() {
 		t.Fatalf("%x has a score: %v %v, want %v", b, ok, score, want)
 	}
 }
@@ -505,7 +510,8 @@ func checkPlain(t *testing.T, b []byte) {
 // TestPlain tries values of all kinds, whole, truncated and with an extra byte.
 func TestPlain(t *testing.T) {
 	for _, k := range []Kind{KindString, KindField, KindMember, KindScore, KindHash, KindOperand} {
-		for _, d := range append(someData(), text(strings.Repeat("x", 127)), text(strings.Repeat("x", 300)), FloatData(math.NaN()), Data{Tag: TagCStr, Text: []byte("c")}) {
+		for _, d := range append(someData(), text(strings.Repeat("x", 127)), text(strings.Repeat("x", 300)),
+			FloatData(math.NaN()), Data{Tag: TagCStr, Text: []byte("c")}) {
 			for _, v := range []Value{{Kind: k}, {Kind: k, ExpireMS: 1700000000000}, {Kind: k, ExpireMS: -1, Size: 1}} {
 				b := AppendValue(nil, &v, d)
 				checkPlain(t, append(b[:len(b):len(b)], 0))

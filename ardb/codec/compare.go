@@ -23,7 +23,8 @@ func Comparer() store.Comparer {
 
 // LevelDBComparer returns the server's order on LevelDB: the namespace first.
 func LevelDBComparer() store.Comparer {
-	return store.Comparer{Name: ComparerName, Compare: CompareNamespaced, CompareFrom: compareNamespacedFrom, Wrapping: wrapping(true)}
+	return store.Comparer{Name: ComparerName, Compare: CompareNamespaced, CompareFrom: compareNamespacedFrom,
+		Wrapping: wrapping(true)}
 }
 
 // wrapping describes where wrapping integers break the order; named keys begin with a namespace.
@@ -130,7 +131,8 @@ func compareKeysFrom(a, b []byte, shared int) int {
 // compareTailFrom is CompareTail for tails whose first shared bytes are equal, including the type. Nearly
 // always the only element is a short string.
 func compareTailFrom(a, b []byte, shared int) int {
-	if len(a) > 4 && len(b) > 4 && shared > 2 && a[0] != byte(KindMeta) && a[1] == 1 && a[2] == byte(TagText) && a[3]|b[3] < 0x80 {
+	if len(a) > 4 && len(b) > 4 && shared > 2 && a[0] != byte(KindMeta) && a[1] == 1 && a[2] == byte(TagText) &&
+		a[3]|b[3] < 0x80 {
 		x, y, from := 4+int(a[3]), 4+int(b[3]), max(4, shared)
 		if x <= len(a) && y <= len(b) && from < x && from < y {
 			if a[from] != b[from] {

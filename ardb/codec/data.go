@@ -223,7 +223,8 @@ func AppendNumber(dst, s []byte) []byte {
 
 // servedFloat returns the finite float for which the server replies s, unless s is an integer.
 func servedFloat(s []byte) (float64, bool) {
-	if len(s) < 3 || len(s) > maxFloatText || s[0] != '-' && (s[0] < '0' || s[0] > '9') || bytes.IndexByte(s, '.') < 0 && bytes.IndexByte(s, 'e') < 0 {
+	if len(s) < 3 || len(s) > maxFloatText || s[0] != '-' && (s[0] < '0' || s[0] > '9') ||
+		bytes.IndexByte(s, '.') < 0 && bytes.IndexByte(s, 'e') < 0 {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(s), 64)

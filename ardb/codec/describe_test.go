@@ -38,7 +38,8 @@ func TestDescribe(t *testing.T) {
 			covered[f.Where] += f.Len
 		}
 		if covered["key"] != len(key) || covered["value"] != len(val) {
-			t.Errorf("%s: %d of %d bytes of the key, %d of %d of the value\n%s", r.name, covered["key"], len(key), covered["value"], len(val), show(d))
+			t.Errorf("%s: %d of %d bytes of the key, %d of %d of the value\n%s", r.name, covered["key"], len(key),
+				covered["value"], len(val), show(d))
 		}
 		for i := range key {
 			Describe("0", key[:i], val, r.named)

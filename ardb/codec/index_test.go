@@ -9,7 +9,8 @@ import (
 
 // TestIndexes: indexes ascend as numbers, even where the comparator wraps around or rounds.
 func TestIndexes(t *testing.T) {
-	ascending := []Data{FloatData(-math.MaxFloat64), IntData(math.MinInt64), IntData(-1), FloatData(-0.5), IntData(0), FloatData(0.25),
+	ascending := []Data{FloatData(-math.MaxFloat64), IntData(math.MinInt64), IntData(-1), FloatData(-0.5), IntData(0),
+		FloatData(0.25),
 		IntData(1), FloatData(1 << 53), IntData(1<<53 + 1), IntData(math.MaxInt64 - 1), IntData(math.MaxInt64), FloatData(math.MaxFloat64)}
 	for i, a := range ascending {
 		for j, b := range ascending {
@@ -97,9 +98,12 @@ func TestIntRange(t *testing.T) {
 
 // TestRank: ranks ascend with the elements, so a sorter need not decode elements.
 func TestRank(t *testing.T) {
-	ascending := []Data{IntData(math.MinInt64), IntData(-1), IntData(0), IntData(7), IntData(math.MaxInt64), text(""), text("a"), text("ab"), text("b"), text("\xff")}
+	ascending := []Data{IntData(math.MinInt64), IntData(-1), IntData(0), IntData(7), IntData(math.MaxInt64), text(""), text("a"),
+		text("ab"), text("b"), text("\xff")}
 	for i, a := range ascending[1:] {
-		if before := ascending[i]; Rank(before) > Rank(a) || before.Tag == a.Tag && before.Tag == TagInt && before.Int < a.Int-1 && Rank(before) == Rank(a) {
+		before := ascending[i]
+		if Rank(before) > Rank(a) || before.Tag == a.Tag && before.Tag == TagInt && before.Int < a.Int-1 &&
+			Rank(before) == Rank(a) {
 			t.Errorf("%v has rank %x, %v has %x", before, Rank(before), a, Rank(a))
 		}
 	}

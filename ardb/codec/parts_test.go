@@ -30,7 +30,8 @@ func TestWiden(t *testing.T) {
 func TestKeyParts(t *testing.T) {
 	user := []byte("u")
 	prefix := AppendPrefix(nil, nil, user)
-	for typ, kind := range map[record.Type]Kind{record.Hash: KindField, record.List: KindElement, record.Set: KindMember, record.ZSet: KindScore, record.Stream: KindEntry} {
+	for typ, kind := range map[record.Type]Kind{record.Hash: KindField, record.List: KindElement, record.Set: KindMember,
+		record.ZSet: KindScore, record.Stream: KindEntry} {
 		if got := ElementKind(typ); got != kind || got.Type() != typ {
 			t.Errorf("elements of a %v are of kind %s", typ, got)
 		}
@@ -38,7 +39,8 @@ func TestKeyParts(t *testing.T) {
 			t.Errorf("%s: %x", kind, got)
 		}
 	}
-	if !IsMeta(AppendKey(nil, nil, user, KindMeta)[len(prefix):]) || IsMeta(AppendKey(nil, nil, user, KindMember, text("e"))[len(prefix):]) {
+	if !IsMeta(AppendKey(nil, nil, user, KindMeta)[len(prefix):]) ||
+		IsMeta(AppendKey(nil, nil, user, KindMember, text("e"))[len(prefix):]) {
 		t.Error("META rows are not known from others")
 	}
 	index := AppendText(nil, []byte(TTLNamespace))
@@ -57,7 +59,8 @@ func TestSplitSort(t *testing.T) {
 		}
 	}
 	whole := tail(IntData(7), text("m"))
-	for _, b := range [][]byte{nil, {2}, {2, 9}, tail(IntData(7)), tail(text("7"), text("m")), whole[:len(whole)-1], append(bytes.Clone(whole), 0)} {
+	for _, b := range [][]byte{nil, {2}, {2, 9}, tail(IntData(7)), tail(text("7"), text("m")), whole[:len(whole)-1],
+		append(bytes.Clone(whole), 0)} {
 		if _, _, ok := SplitSort(b); ok {
 			t.Errorf("%x is a sort row", b)
 		}
@@ -84,7 +87,8 @@ func TestLastID(t *testing.T) {
 func TestSpans(t *testing.T) {
 	var x Spans
 	h := &record.Header{Type: record.Set, DB: "0", Key: []byte("a")}
-	if !x.Of(h).Take(1, 10) || !x.Of(h).Take(10, 10) || x.Of(h).Take(11, 10) || x.Of(h).Take(math.MinInt64, 10) || !x.Of(h).Take(5, 10) {
+	if !x.Of(h).Take(1, 10) || !x.Of(h).Take(10, 10) || x.Of(h).Take(11, 10) || x.Of(h).Take(math.MinInt64, 10) ||
+		!x.Of(h).Take(5, 10) {
 		t.Errorf("integers of one set: %+v", x.Of(h).ints)
 	}
 	if other := (&record.Header{Type: record.Set, DB: "0", Key: []byte("a")}); !x.Of(other).Take(1000, 10) {

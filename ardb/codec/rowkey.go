@@ -179,7 +179,8 @@ func (k *Key) elements(b []byte, count, off int) error {
 		k.Elems[i], b, off = d, b[n:], off+n
 	}
 	if len(b) > 0 {
-		return &record.CorruptError{Off: int64(off), Field: "key", Err: fmt.Errorf("%s bytes after the last element: %w", record.Number(len(b)), record.ErrTrailing)}
+		return &record.CorruptError{Off: int64(off), Field: "key",
+			Err: fmt.Errorf("%s bytes after the last element: %w", record.Number(len(b)), record.ErrTrailing)}
 	}
 	return nil
 }

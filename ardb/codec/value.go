@@ -75,7 +75,8 @@ func (v *Value) Split(b []byte) (err error) {
 	}
 	if v.Count = int(b[off]); v.Count > v.Kind.mostData() {
 		return &record.CorruptError{Off: int64(off), Field: "count",
-			Err: fmt.Errorf("%d data, a %s has %s at most: %w", v.Count, v.Kind, record.Number(v.Kind.mostData()), record.ErrTrailing)}
+			Err: fmt.Errorf("%d data, a %s has %s at most: %w", v.Count, v.Kind, record.Number(v.Kind.mostData()),
+				record.ErrTrailing)}
 	}
 	v.left, v.off, v.data = v.Count, off+1, b[off+1:]
 	return nil
@@ -231,7 +232,8 @@ func varint64(b []byte, off int, field string) (int64, int, error) {
 // Next decodes the next of the value's data.
 func (v *Value) Next(field string) (Data, error) {
 	if v.left == 0 {
-		return Data{}, &record.CorruptError{Off: int64(v.off), Field: field, Err: fmt.Errorf("not among the %d data: %w", v.Count, record.ErrShort)}
+		return Data{}, &record.CorruptError{Off: int64(v.off), Field: field,
+			Err: fmt.Errorf("not among the %d data: %w", v.Count, record.ErrShort)}
 	}
 	d, n := SplitData(v.data)
 	if n == 0 {
@@ -245,10 +247,12 @@ func (v *Value) Next(field string) (Data, error) {
 // End returns an error if data remain.
 func (v *Value) End() error {
 	if v.left > 0 {
-		return &record.CorruptError{Off: int64(v.off), Field: "count", Err: fmt.Errorf("%d of %d data left over: %w", v.left, v.Count, record.ErrTrailing)}
+		return &record.CorruptError{Off: int64(v.off), Field: "count",
+			Err: fmt.Errorf("%d of %d data left over: %w", v.left, v.Count, record.ErrTrailing)}
 	}
 	if len(v.data) > 0 {
-		return &record.CorruptError{Off: int64(v.off), Field: "value", Err: fmt.Errorf("%s bytes after the last datum: %w", record.Number(len(v.data)), record.ErrTrailing)}
+		return &record.CorruptError{Off: int64(v.off), Field: "value",
+			Err: fmt.Errorf("%s bytes after the last datum: %w", record.Number(len(v.data)), record.ErrTrailing)}
 	}
 	return nil
 }

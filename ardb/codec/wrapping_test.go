@@ -23,7 +23,8 @@ func testWrapping(t *testing.T, c store.Comparer, ns []byte) {
 				t.Errorf("%x: %d %v", raw, got, ok)
 			}
 			lo, hi := w.Bounds(raw)
-			for _, in := range [][]byte{raw, lo, key("h", k, Data{}), key("h", k, IntData(-n)), key("h", k, FloatData(-math.MaxFloat64))} {
+			for _, in := range [][]byte{raw, lo, key("h", k, Data{}), key("h", k, IntData(-n)),
+				key("h", k, FloatData(-math.MaxFloat64))} {
 				if compare(lo, in) > 0 || compare(in, hi) >= 0 {
 					t.Errorf("%x is not in [%x, %x)", in, lo, hi)
 				}
@@ -33,7 +34,8 @@ func testWrapping(t *testing.T, c store.Comparer, ns []byte) {
 					t.Errorf("%x is not before %x", before, lo)
 				}
 			}
-			for _, after := range [][]byte{key("h", k, TextData(nil)), key("h", k, IntData(1), IntData(1)), key("h", k+1, IntData(1)), key("i", KindMeta)} {
+			for _, after := range [][]byte{key("h", k, TextData(nil)), key("h", k, IntData(1), IntData(1)),
+				key("h", k+1, IntData(1)), key("i", KindMeta)} {
 				if compare(after, hi) < 0 {
 					t.Errorf("%x is before %x", after, hi)
 				}
@@ -41,7 +43,8 @@ func testWrapping(t *testing.T, c store.Comparer, ns []byte) {
 		}
 	}
 	whole := key("h", KindField, IntData(math.MinInt64))
-	others := [][]byte{key("h", KindMeta), key("h", KindField, TextData([]byte("5"))), key("h", KindSort, FloatData(1), TextData(nil)),
+	others := [][]byte{key("h", KindMeta), key("h", KindField, TextData([]byte("5"))),
+		key("h", KindSort, FloatData(1), TextData(nil)),
 		key("h", KindElement, IntData(1<<62)), key("", KindTTL, IntData(1<<62), TextData(ns), TextData(ns))}
 	for n := range whole {
 		others = append(others, whole[:n])

@@ -93,7 +93,8 @@ func matches(dir, pattern string) bool {
 // Unopened explains why an engine's directory in dir was not opened; it may be missing.
 func Unopened(err error, dir, home, kind string) error {
 	if _, gone := disk.Stat(home); errors.Is(gone, fs.ErrNotExist) {
-		return fmt.Errorf("%s: not a database of Ardb on %s: want a directory %s in it, or the files of one: %w", dir, kind, kind, store.ErrNotStore)
+		return fmt.Errorf("%s: not a database of Ardb on %s: want a directory %s in it, or the files of one: %w", dir, kind, kind,
+			store.ErrNotStore)
 	}
 	return Held(err, kind)
 }

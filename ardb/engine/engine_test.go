@@ -57,7 +57,8 @@ func TestDir(t *testing.T) {
 func TestHeld(t *testing.T) {
 	for kind, want := range map[string]string{RocksDB: "copy the directory", LevelDB: "--allow-live", LMDB: "SAVE backup"} {
 		err := Held(fmt.Errorf("opening: %w", &store.LiveError{Dir: "d", PID: 7}), kind)
-		if got := err.Error(); !strings.Contains(got, "d: held by process 7") || !strings.Contains(got, want) || strings.Contains(got, "BGSAVE") {
+		got := err.Error()
+		if !strings.Contains(got, "d: held by process 7") || !strings.Contains(got, want) || strings.Contains(got, "BGSAVE") {
 			t.Errorf("%s: %s", kind, got)
 		}
 	}

@@ -24,7 +24,8 @@ func Past(sp *Space) *deleted.Rows {
 }
 
 // metaKinds are the kinds of values of META rows.
-var metaKinds = map[record.Type]codec.Kind{record.Hash: codec.KindHash, record.List: codec.KindList, record.Set: codec.KindSet, record.ZSet: codec.KindZSet}
+var metaKinds = map[record.Type]codec.Kind{record.Hash: codec.KindHash, record.List: codec.KindList, record.Set: codec.KindSet,
+	record.ZSet: codec.KindZSet}
 
 // makeMeta makes a META row from the kind of an element row. Streams are not possible: the field names that
 // entries leave to META are unknown.
@@ -34,7 +35,8 @@ func makeMeta(sp *Space, user, raw []byte) (key, value []byte, ok bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	return codec.AppendKey(nil, sp.NS, user, codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: kind, Size: SizeLost}), true
+	return codec.AppendKey(nil, sp.NS, user, codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: kind, Size: SizeLost}),
+		true
 }
 
 // SizeLost is the size in a META row that Past made.

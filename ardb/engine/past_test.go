@@ -18,8 +18,9 @@ func TestPast(t *testing.T) {
 	user := []byte("k")
 	r := Past(&Space{Keyspace: st.Keyspaces()[0]})
 	meta := codec.AppendKey(nil, nil, user, codec.KindMeta)
-	for kind, want := range map[codec.Kind]codec.Kind{codec.KindField: codec.KindHash, codec.KindElement: codec.KindList, codec.KindMember: codec.KindSet,
-		codec.KindSort: codec.KindZSet, codec.KindScore: codec.KindZSet, codec.KindEntry: 0, codec.KindPending: 0} {
+	for kind, want := range map[codec.Kind]codec.Kind{codec.KindField: codec.KindHash, codec.KindElement: codec.KindList,
+		codec.KindMember: codec.KindSet,
+		codec.KindSort:   codec.KindZSet, codec.KindScore: codec.KindZSet, codec.KindEntry: 0, codec.KindPending: 0} {
 		raw := codec.AppendKey(nil, nil, user, kind, codec.IntData(1))
 		if got, isMeta, ok := r.Split(raw); !bytes.Equal(got, user) || isMeta || !ok {
 			t.Errorf("%s: %q %v %v", kind, got, isMeta, ok)
@@ -28,7 +29,8 @@ func TestPast(t *testing.T) {
 		if ok != (want != 0) {
 			t.Errorf("%s: made %v", kind, ok)
 		}
-		if v, err := codec.SplitValue(value); ok && (!bytes.Equal(key, meta) || v.Kind != want || v.Size != SizeLost || err != nil) {
+		v, err := codec.SplitValue(value)
+		if ok && (!bytes.Equal(key, meta) || v.Kind != want || v.Size != SizeLost || err != nil) {
 			t.Errorf("%s: %x with %+v: %v", kind, key, v, err)
 		}
 	}

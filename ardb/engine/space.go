@@ -34,7 +34,8 @@ func Spaces(st store.Store, kind string) (spaces, rest []*Space) {
 	for _, ks := range st.Keyspaces() {
 		sp := &Space{Name: ks.Name(), Label: ks.Name(), Keyspace: ks}
 		switch name := ks.Name(); {
-		case name == codec.TTLNamespace, name == codec.LMDBNamespace, name == DefaultCF && kind == RocksDB, name == "" && kind == LMDB:
+		case name == codec.TTLNamespace, name == codec.LMDBNamespace, name == DefaultCF && kind == RocksDB, name == "" &&
+			kind == LMDB:
 			rest = append(rest, sp)
 		default:
 			sp.DB = name
@@ -87,7 +88,8 @@ func newSpace(ks store.Keyspace, d codec.Data, upper []byte) *Space {
 	if d.Tag == codec.TagInt {
 		db = "int:" + db
 	}
-	return &Space{DB: db, Name: DefaultCF, Label: DefaultCF + "/" + db, Keyspace: ks, NS: codec.AppendData(nil, d), Named: true, Upper: upper}
+	return &Space{DB: db, Name: DefaultCF, Label: DefaultCF + "/" + db, Keyspace: ks, NS: codec.AppendData(nil, d), Named: true,
+		Upper: upper}
 }
 
 // Expiries are the rows of the TTL index of a LevelDB keyspace.

@@ -55,7 +55,8 @@ func TestSpaces(t *testing.T) {
 	if lo, hi := sp.Bounds(format.Span{}); lo != nil || hi != nil {
 		t.Errorf("bounds %x and %x", lo, hi)
 	}
-	if lo, hi := sp.Bounds(format.Span{Lo: []byte("a"), Hi: []byte("b")}); !bytes.Equal(lo, codec.Bound(nil, []byte("a"))) || !bytes.Equal(hi, codec.Bound(nil, []byte("b"))) {
+	if lo, hi := sp.Bounds(format.Span{Lo: []byte("a"), Hi: []byte("b")}); !bytes.Equal(lo, codec.Bound(nil, []byte("a"))) ||
+		!bytes.Equal(hi, codec.Bound(nil, []byte("b"))) {
 		t.Errorf("bounds %x and %x", lo, hi)
 	}
 }
@@ -99,7 +100,8 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %d rows between its bounds", sp.DB, n)
 		}
 	}
-	if there, err := found[0].Has(codec.AppendKey(nil, codec.AppendText(nil, []byte("zzz")), nil, codec.KindMeta)); there || err != nil {
+	if there, err := found[0].Has(codec.AppendKey(nil, codec.AppendText(nil, []byte("zzz")), nil, codec.KindMeta)); there ||
+		err != nil {
 		t.Errorf("past all rows: %v, %v", there, err)
 	}
 }

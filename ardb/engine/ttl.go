@@ -21,7 +21,8 @@ func WriteTTL(ctx context.Context, ttl *dataset.RowFiles, b store.Builder, o ext
 		return nil
 	}
 	return ttl.Merge(o, func(rows *extsort.Sorter) error {
-		return dataset.WriteRuns(ctx, b, shards[len(shards)-1]+1, rows, func(uint64, []byte) (string, uint64) { return DefaultCF, 1 })
+		return dataset.WriteRuns(ctx, b, shards[len(shards)-1]+1, rows,
+			func(uint64, []byte) (string, uint64) { return DefaultCF, 1 })
 	})
 }
 

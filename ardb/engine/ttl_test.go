@@ -109,14 +109,16 @@ func (s *short) Sample(n int) ([]store.Weighted, error) {
 	if n < 0 {
 		return nil, errFail
 	}
-	return []store.Weighted{{Key: codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), Bytes: 7}, {Key: []byte{9}, Bytes: 1}}, nil
+	return []store.Weighted{{Key: codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), Bytes: 7}, {Key: []byte{9}, Bytes: 1}},
+		nil
 }
 
 // TestWeigh: samples are user keys without malformed ones, and parts of a keyspace request more samples.
 func TestWeigh(t *testing.T) {
 	ks := &short{}
 	sp := &Space{Keyspace: ks}
-	if keys, err := sp.Weigh(3, 4); err != nil || ks.asked != 3 || len(keys) != 1 || string(keys[0].Key) != "k" || keys[0].Bytes != 7 {
+	if keys, err := sp.Weigh(3, 4); err != nil || ks.asked != 3 || len(keys) != 1 || string(keys[0].Key) != "k" ||
+		keys[0].Bytes != 7 {
 		t.Errorf("%v of %d, %v", keys, ks.asked, err)
 	}
 	if _, err := sp.Weigh(-1, 1); !errors.Is(err, errFail) {

@@ -127,7 +127,8 @@ func checkOperand(op *codec.Value, args int) error {
 	case !ok:
 		return record.Unknown(1, "command", fmt.Sprintf("merge operand of command %d", op.Op))
 	case want.most >= 0 && args > want.most:
-		return fmt.Errorf("merge operand of command %d with %d arguments, want %d: %w", op.Op, args, want.most, record.ErrTrailing)
+		return fmt.Errorf("merge operand of command %d with %d arguments, want %d: %w", op.Op, args, want.most,
+			record.ErrTrailing)
 	}
 	return nil
 }

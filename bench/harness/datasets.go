@@ -80,8 +80,10 @@ func (d *datasets) hsets(n int64) (string, error) {
 	}
 	r, w := rand.New(rand.NewPCG(d.seed, 0)), bufio.NewWriter(f)
 	for range n {
-		key, field, value := fmt.Sprint("hash:", r.Int64N(n/10+1)), fmt.Sprint("field", r.IntN(100)), fmt.Sprint("value", r.Uint64())
-		fmt.Fprintf(w, "*4\r\n$4\r\nHSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(key), key, len(field), field, len(value), value)
+		key, field, value := fmt.Sprint("hash:", r.Int64N(n/10+1)), fmt.Sprint("field", r.IntN(100)), fmt.Sprint("value",
+			r.Uint64())
+		fmt.Fprintf(w, "*4\r\n$4\r\nHSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(key), key, len(field), field,
+			len(value), value)
 	}
 	if err := errors.Join(w.Flush(), f.Close()); err != nil {
 		return "", err

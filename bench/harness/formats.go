@@ -98,7 +98,8 @@ func (b *bench) reading() ([]*result, error) {
 		{"inspect", 0.75, []string{"--format", "json"}},
 	} {
 		argv := append([]string{b.kvferry, c.name, src, "--workers", "1"}, c.flags...)
-		r, err := b.against("one core, "+c.name+" against a bare scan", c.least, scan, &command{Name: c.name, Argv: argv, Pinned: true})
+		r, err := b.against("one core, "+c.name+" against a bare scan", c.least, scan,
+			&command{Name: c.name, Argv: argv, Pinned: true})
 		if err != nil {
 			return nil, err
 		}
@@ -123,13 +124,15 @@ func lean(r *result, name string) *result {
 // dump measures JSON lines by the bytes written, against a bare buffered writer of the same size.
 func (b *bench) dump(src string) (*result, error) {
 	path := filepath.Join(b.o.dir, "out-dump.jsonl")
-	dump := &command{Name: "dump", Argv: []string{b.kvferry, "dump", src, "-o", path, "--workers", "1"}, Output: path, Pinned: true}
+	dump := &command{Name: "dump", Argv: []string{b.kvferry, "dump", src, "-o", path, "--workers", "1"}, Output: path,
+		Pinned: true}
 	s, err := run(dump)
 	if err != nil {
 		return nil, err
 	}
 	path = filepath.Join(b.o.dir, "out-write")
-	writer := &command{Name: "writer", Argv: []string{b.scan, "-write", path, strconv.FormatInt(s.Out, 10)}, Output: path, Pinned: true}
+	writer := &command{Name: "writer", Argv: []string{b.scan, "-write", path, strconv.FormatInt(s.Out, 10)}, Output: path,
+		Pinned: true}
 	r, err := b.against("one core, dump as JSON lines", 0, writer, dump)
 	if err != nil {
 		return nil, err
@@ -152,7 +155,8 @@ func (b *bench) parquet() ([]*result, error) {
 		return nil, err
 	}
 	dir := src + "-parquet"
-	dump := &command{Name: "dump", Argv: []string{b.kvferry, "dump", "--format", "parquet", "--workers", "1", "--memory", "256MiB", "-o", dir, src},
+	dump := &command{Name: "dump", Argv: []string{b.kvferry, "dump", "--format", "parquet", "--workers", "1", "--memory",
+		"256MiB", "-o", dir, src},
 		Output: dir, Pinned: true}
 	samples, err := interleave(b.o.rounds, dump)
 	if err != nil {
@@ -160,8 +164,10 @@ func (b *bench) parquet() ([]*result, error) {
 	}
 	m := median(samples[0])
 	speed := float64(b.o.elements) * mixBytes / m.CPU.Seconds()
-	speeds := &result{Name: "dump to Parquet, one core", Want: fmt.Sprintf("≥ %.0f MB of keys and elements a second of CPU", limitParquet/1e6), OK: speed >= limitParquet,
-		Got:     fmt.Sprintf("%.0f MB a second of CPU, %s, peak %d MiB with --memory 256MiB", speed/1e6, seconds(m.Wall), m.RSS>>20),
+	speeds := &result{Name: "dump to Parquet, one core",
+		Want: fmt.Sprintf("≥ %.0f MB of keys and elements a second of CPU", limitParquet/1e6), OK: speed >= limitParquet,
+		Got: fmt.Sprintf("%.0f MB a second of CPU, %s, peak %d MiB with --memory 256MiB", speed/1e6, seconds(m.Wall),
+			m.RSS>>20),
 		Medians: map[string]sample{dump.Name: m}, Samples: map[string][]sample{dump.Name: samples[0]}}
 	if err := produce(dir, b.kvferry, "dump", "--format", "parquet", "-o", dir+partial, src); err != nil {
 		return nil, err

@@ -94,7 +94,8 @@ func TestProduceIsWholeOrAbsent(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := report{Elements: 5_000_000, Rounds: 3, Results: []*result{{Name: "a", Want: "≥ 1", Got: "2", OK: true}, {Name: "b"}}}
 	md := r.markdown()
-	if !strings.Contains(md, "5M elements, 3 interleaved") || !strings.Contains(md, "| a | ≥ 1 | 2 | yes |") || !strings.Contains(md, "| b |  |  | **no** |") {
+	if !strings.Contains(md, "5M elements, 3 interleaved") || !strings.Contains(md, "| a | ≥ 1 | 2 | yes |") ||
+		!strings.Contains(md, "| b |  |  | **no** |") {
 		t.Error(md)
 	}
 	if r.missed() != 1 {

@@ -54,7 +54,8 @@ func mainErr(o *options) error {
 	program := func(name string) string { return filepath.Join(o.bin, name) }
 	b := bench{
 		o: *o, kvferry: program("kvferry"), reference: program("reference"), scan: program("scan"), limit: program("limit"),
-		data: &datasets{dir: o.dir, seed: o.seed, gen: program("kvferry-gen"), overlap: program("overlap"), convert: program("kvferry"), reference: program("reference")},
+		data: &datasets{dir: o.dir, seed: o.seed, gen: program("kvferry-gen"), overlap: program("overlap"),
+			convert: program("kvferry"), reference: program("reference")},
 	}
 	groups, err := b.groups(o.only)
 	if err != nil {

@@ -18,7 +18,8 @@ const s3Server = "KVFERRY_S3_SERVER"
 func (b *bench) objects() (out []*result, err error) {
 	binary := os.Getenv(s3Server)
 	if binary == "" {
-		fmt.Fprintf(os.Stderr, "SKIPPED: objects: needs the S3 server versitygw; %s names its executable (make s3-server builds it)\n", s3Server)
+		fmt.Fprintf(os.Stderr, "SKIPPED: objects: needs the S3 server versitygw; %s names its executable (make s3-server builds it)\n",
+			s3Server)
 		return nil, nil
 	}
 	src, err := b.data.mixIn("blackwidow", b.o.elements)
@@ -64,11 +65,13 @@ func (b *bench) startStore(binary string) (stop func() error, err error) {
 		return nil, err
 	}
 	none := filepath.Join(side, "none")
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": "http://" + address, "AWS_ACCESS_KEY_ID": access, "AWS_SECRET_ACCESS_KEY": secret,
-		"AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none, "AWS_ENDPOINT_URL_S3": "", "AWS_PROFILE": ""} {
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": "http://" + address, "AWS_ACCESS_KEY_ID": access,
+		"AWS_SECRET_ACCESS_KEY": secret,
+		"AWS_CONFIG_FILE":       none, "AWS_SHARED_CREDENTIALS_FILE": none, "AWS_ENDPOINT_URL_S3": "", "AWS_PROFILE": ""} {
 		os.Setenv(name, value)
 	}
-	cmd := exec.Command(binary, "--access", access, "--secret", secret, "--port", address, "--quiet", "--keep-alive", "posix", "--sidecar", side, b.o.dir)
+	cmd := exec.Command(binary, "--access", access, "--secret", secret, "--port", address, "--quiet", "--keep-alive", "posix",
+		"--sidecar", side, b.o.dir)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {

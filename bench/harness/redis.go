@@ -12,7 +12,8 @@ import (
 // redis compares kvferry with Redis's own programs and with another RDB reader.
 func (b *bench) redis() ([]*result, error) {
 	var out []*result
-	for _, f := range []func() (*result, error){b.rdbJSON, b.rdbFingerprint, b.rdbLoad, b.rdbLoadAll, b.rdbSource, b.rdbMemory, b.logReplay, b.live} {
+	for _, f := range []func() (*result, error){b.rdbJSON, b.rdbFingerprint, b.rdbLoad, b.rdbLoadAll, b.rdbSource, b.rdbMemory,
+		b.logReplay, b.live} {
 		r, err := f()
 		if err != nil {
 			return nil, err
@@ -45,7 +46,8 @@ func (b *bench) rdbFingerprint() (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.against("one core, fingerprint of an RDB file against blackwidow", 0.7, // reading an RDB file also detects duplicate keys
+	// reading an RDB file also detects duplicate keys
+	return b.against("one core, fingerprint of an RDB file against blackwidow", 0.7,
 
 		program("blackwidow", "", b.kvferry, "fingerprint", dir, "--workers", "1"),
 		program("rdb", "", b.kvferry, "fingerprint", "rdb:"+file, "--workers", "1"))
@@ -71,7 +73,8 @@ func (b *bench) rdbLoad() (*result, error) {
 		return nil, err
 	}
 	c := b.convertTo("rdb", dir, "kvferry", true, "--workers", "1", "--no-prove")
-	return b.against("one core, blackwidow to rdb, without the proof, against redis-server loading the file", 0, b.loader(file), c)
+	return b.against("one core, blackwidow to rdb, without the proof, against redis-server loading the file", 0, b.loader(file),
+		c)
 }
 
 // rdbLoadAll is rdbLoad on all cores, the default of users.
@@ -106,8 +109,8 @@ func (b *bench) rdbMemory() (*result, error) {
 		return nil, err
 	}
 	return &result{
-		Name: "peak memory, rdb to blackwidow, " + millions(b.o.elements), Want: "< 512 MiB with --memory 256MiB", OK: s.RSS < limitRSS,
-		Got:     fmt.Sprintf("%d MiB, %s", s.RSS>>20, seconds(s.Wall)),
+		Name: "peak memory, rdb to blackwidow, " + millions(b.o.elements), Want: "< 512 MiB with --memory 256MiB",
+		OK: s.RSS < limitRSS, Got: fmt.Sprintf("%d MiB, %s", s.RSS>>20, seconds(s.Wall)),
 		Medians: map[string]sample{"kvferry": s}, Samples: map[string][]sample{"kvferry": {s}},
 	}, nil
 }
@@ -119,8 +122,8 @@ func (b *bench) logReplay() (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.against("one core, "+millions(n)+" HSETs of an append-only file to rdb, without the proof, against redis-server loading them", 0,
-		b.loader(file), b.convertTo("rdb", "aof:"+file, "kvferry", true, "--workers", "1", "--no-prove"))
+	return b.against("one core, "+millions(n)+" HSETs of an append-only file to rdb, without the proof, against redis-server loading them",
+		0, b.loader(file), b.convertTo("rdb", "aof:"+file, "kvferry", true, "--workers", "1", "--no-prove"))
 }
 
 // live compares loading a server with redis-cli --pipe, whose commands are already in a file.

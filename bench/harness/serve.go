@@ -95,7 +95,8 @@ func (b *bench) feed(format, src string) (*result, error) {
 	file := filepath.Join(b.o.dir, "out-replica.rdb")
 	r, err := b.against("redis-cli --rdb from a served "+format+" against convert to rdb, without the proof", 0.8,
 		b.convertTo("rdb", src, "convert", false, "--no-prove"),
-		&command{Name: "redis-cli", Argv: []string{"/bin/sh", "-c", `redis-cli -s "$0" --rdb "$1" >&2`, s.socket, file}, Output: file})
+		&command{Name: "redis-cli", Argv: []string{"/bin/sh", "-c", `redis-cli -s "$0" --rdb "$1" >&2`, s.socket, file},
+			Output: file})
 	return r, errors.Join(err, s.stop())
 }
 
@@ -124,8 +125,9 @@ func (b *bench) firstReply() (*result, error) {
 	}
 	slices.Sort(times)
 	took := times[len(times)/2]
-	return &result{Name: fmt.Sprintf("first reply of serve on a directory of %d tables", len(tables)), Want: "≤ " + seconds(firstReply),
-		Got: seconds(took), OK: took <= firstReply, Medians: map[string]sample{"kvferry": {Wall: took}}}, nil
+	return &result{Name: fmt.Sprintf("first reply of serve on a directory of %d tables", len(tables)),
+		Want: "≤ " + seconds(firstReply),
+		Got:  seconds(took), OK: took <= firstReply, Medians: map[string]sample{"kvferry": {Wall: took}}}, nil
 }
 
 // server is a running server and a connection to it.
@@ -143,8 +145,8 @@ func (b *bench) startServe(src string) (*server, error) {
 
 func (b *bench) startRedis(file string) (*server, error) {
 	return start("redis-server", "redis-server", func(dir, socket string) []string {
-		return []string{"--port", "0", "--unixsocket", socket, "--dir", filepath.Dir(file), "--dbfilename", filepath.Base(file), "--save", "",
-			"--loglevel", "warning"}
+		return []string{"--port", "0", "--unixsocket", socket, "--dir", filepath.Dir(file), "--dbfilename", filepath.Base(file),
+			"--save", "", "--loglevel", "warning"}
 	})
 }
 
@@ -310,7 +312,8 @@ func compared(name string, least float64, servers []*server, times [][]time.Dura
 		r.Medians[s.name] = sample{Wall: at[i]}
 	}
 	r.Ratio = ratio(at[0], at[1])
-	r.Got = fmt.Sprintf("%.2f ×: %s %s, %s %s", r.Ratio, servers[0].name, at[0].Round(time.Microsecond), servers[1].name, at[1].Round(time.Microsecond))
+	r.Got = fmt.Sprintf("%.2f ×: %s %s, %s %s", r.Ratio, servers[0].name, at[0].Round(time.Microsecond), servers[1].name,
+		at[1].Round(time.Microsecond))
 	r.OK = r.Ratio >= least
 	if least == 0 {
 		r.Want = "no bound"

@@ -92,7 +92,8 @@ func (p *pass) table(dir, name string) error {
 		return err
 	}
 	defer file.Close()
-	r := sst.NewReader(f, &sst.Options{Comparer: &store.Bytewise, Unlisted: true, Cache: new(sst.Cache), Windows: new(files.Windows), Unpackers: new(sst.Unpackers)})
+	r := sst.NewReader(f, &sst.Options{Comparer: &store.Bytewise, Unlisted: true, Cache: new(sst.Cache),
+		Windows: new(files.Windows), Unpackers: new(sst.Unpackers)})
 	if _, err := r.Open(); err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ func (x *reading) commands() []struct {
 	return []struct {
 		name string
 		*outcome
-	}{{"dump", x.dump}, {"verify", x.verify}, {"fingerprint", x.fingerprint}, {"inspect", x.inspect}, {"diff", x.diff}, {"convert", x.convert}}
+	}{{"dump", x.dump}, {"verify", x.verify}, {"fingerprint", x.fingerprint}, {"inspect", x.inspect}, {"diff", x.diff},
+		{"convert", x.convert}}
 }
 
 // counted has the record counts of a command's report.
@@ -209,7 +210,8 @@ func (c *class) agree(x, sound *reading, label string) {
 		c.count(unread)
 	default:
 		c.count("only some refuse")
-		c.fail("%s: %s take what %s refuse: verify says %v; %s", label, strings.Join(took, ", "), strings.Join(refused, ", "), x.verify.told, firstLine(x))
+		c.fail("%s: %s take what %s refuse: verify says %v; %s", label, strings.Join(took, ", "), strings.Join(refused, ", "),
+			x.verify.told, firstLine(x))
 	}
 }
 
@@ -226,7 +228,8 @@ func (x *reading) sorts(refused []string) bool {
 	if x.resorted != nil && len(refused) == 2 && refused[0] == "dump" {
 		did, refused = x.resorted, refused[1:]
 	}
-	return slices.Equal(refused, []string{"verify"}) && x.verify.told["key-order"] > 0 && did.code == 0 && did.told["unordered-table"] > 0
+	return slices.Equal(refused, []string{"verify"}) && x.verify.told["key-order"] > 0 && did.code == 0 &&
+		did.told["unordered-table"] > 0
 }
 
 // bySet reports whether verify, dump and convert refuse the files while took has only commands that read sorted sets in
@@ -236,7 +239,8 @@ func (x *reading) bySet(took []string, sound *reading) bool {
 	for _, name := range took {
 		switch {
 		case index > 0 && (name == "fingerprint" || name == "inspect"):
-		case name == "fingerprint" && x.fingerprint.same(sound.fingerprint), name == "inspect" && x.inspect.same(sound.inspect), name == "diff":
+		case name == "fingerprint" && x.fingerprint.same(sound.fingerprint), name == "inspect" && x.inspect.same(sound.inspect),
+			name == "diff":
 		default:
 			return false
 		}

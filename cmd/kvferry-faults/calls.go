@@ -68,7 +68,8 @@ func (h *harness) full(c *class, n int) error {
 		return err
 	}
 	at := int64(r.Intn(j.calls)) + 1
-	return h.disturb(c, j, j.target != "" && r.Chance(70), fmt.Sprintf("full/%d %s: no space from call %d of %d", n, j.name, at, j.calls), true,
+	return h.disturb(c, j, j.target != "" && r.Chance(70),
+		fmt.Sprintf("full/%d %s: no space from call %d of %d", n, j.name, at, j.calls), true,
 		func(call int64, op string) syscall.Errno {
 			if call >= at && slices.Contains(onFullDisk, op) {
 				return syscall.ENOSPC
@@ -78,7 +79,8 @@ func (h *harness) full(c *class, n int) error {
 }
 
 // disturb runs a job while calls fail, and checks its output. With resume, it then resumes the job without faults.
-func (h *harness) disturb(c *class, j *job, resume bool, label string, stays bool, fault func(call int64, op string) syscall.Errno) error {
+func (h *harness) disturb(c *class, j *job, resume bool, label string, stays bool,
+	fault func(call int64, op string) syscall.Errno) error {
 	h.now(label)
 	flags := kept(j, resume)
 	before, err := listing(j.src)

@@ -197,14 +197,16 @@ func (h *harness) replay(log []byte, list [][]string) (*replayed, error) {
 		}
 	}
 	ctx := context.Background()
-	src, err := aof.New().Open(ctx, path, &format.OpenOptions{Options: store.Options{TempDir: h.run.work, Memory: 1 << 20, Salvage: true, Report: tell}})
+	src, err := aof.New().Open(
+		ctx, path, &format.OpenOptions{Options: store.Options{TempDir: h.run.work, Memory: 1 << 20, Salvage: true, Report: tell}})
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
 	for _, db := range src.Databases() {
 		var ledger record.Ledger
-		r, err := src.Records(ctx, db, record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: h.run.work, Memory: 1 << 20, Ledger: &ledger})
+		r, err := src.Records(ctx, db, record.AllTypes, format.Span{},
+			&format.Env{Now: time.Now(), TempDir: h.run.work, Memory: 1 << 20, Ledger: &ledger})
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +218,8 @@ func (h *harness) replay(log []byte, list [][]string) (*replayed, error) {
 }
 
 // judgeLog compares a replay with the data of a server.
-func (c *class) judgeLog(e *engine, got *replayed, want map[string]string, refusals map[int]string, list [][]string, label string) {
+func (c *class) judgeLog(e *engine, got *replayed, want map[string]string, refusals map[int]string, list [][]string,
+	label string) {
 	if got.wild {
 		c.count("any key may be wrong, as is told")
 		return

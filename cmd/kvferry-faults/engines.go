@@ -83,7 +83,8 @@ func (h *harness) servers() ([]*engine, error) {
 			continue
 		}
 		err := try(func() {
-			e.server = redistest.StartEngine(h.bench, h.bounded(f.Path), "--sanitize-dump-payload", "yes", "--enable-debug-command", "yes")
+			e.server = redistest.StartEngine(h.bench, h.bounded(f.Path), "--sanitize-dump-payload", "yes",
+				"--enable-debug-command", "yes")
 			e.client = e.server.Client()
 		})
 		if err != nil { // servers before 6.2 do not check payloads
@@ -97,7 +98,8 @@ func (h *harness) servers() ([]*engine, error) {
 	}
 	if len(h.engines) == 0 {
 		h.engines = []*engine{}
-		fmt.Printf("SKIPPED: values, commands: no redis-server on the PATH, none where %s says, or none chosen\n", redistest.EnginesVariable)
+		fmt.Printf("SKIPPED: values, commands: no redis-server on the PATH, none where %s says, or none chosen\n",
+			redistest.EnginesVariable)
 	} else if os.Getenv(redistest.EnginesVariable) == "" {
 		fmt.Printf("SKIPPED: servers but that on the PATH: %s names a directory of others\n", redistest.EnginesVariable)
 	}

@@ -77,7 +77,8 @@ func flipped(r *fixtures.Rand, v []byte) []byte {
 }
 
 // forgedKinds are kinds to give a row: known, refused and nonexistent kinds.
-var forgedKinds = []byte{base.KindDelete, base.KindMerge, base.KindSingleDelete, base.KindBlobIndex, base.KindWideColumns, 0x09, 0x1f, 0x7f}
+var forgedKinds = []byte{base.KindDelete, base.KindMerge, base.KindSingleDelete, base.KindBlobIndex, base.KindWideColumns, 0x09,
+	0x1f, 0x7f}
 
 // brokenIndex is a table with a bit of its index changed: a salvage finds all rows.
 const brokenIndex = "index-bit"

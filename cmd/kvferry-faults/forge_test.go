@@ -109,8 +109,8 @@ func TestAgree(t *testing.T) {
 		"diff sees what it is":  {of(0, "b\n"), of(0, ""), of(0, ""), of(3, ""), 1, "", nil},
 	} {
 		k := class{counts: map[string]int{}}
-		x := &reading{dump: c.dump, verify: c.verify, fingerprint: c.fingerprint, inspect: c.fingerprint, convert: c.fingerprint, diff: c.diff, resorted: c.resorted,
-			counts: map[string]int64{"dump": c.dump.sum.lines, "fingerprint": c.counted}}
+		x := &reading{dump: c.dump, verify: c.verify, fingerprint: c.fingerprint, inspect: c.fingerprint, convert: c.fingerprint,
+			diff: c.diff, resorted: c.resorted, counts: map[string]int64{"dump": c.dump.sum.lines, "fingerprint": c.counted}}
 		k.agree(x, sound, name)
 		if got := strings.Join(k.wrong, "; "); (got == "") != (c.wrong == "") || !strings.Contains(got, c.wrong) {
 			t.Errorf("%s: %q, want %q", name, got, c.wrong)

@@ -12,8 +12,8 @@ import (
 )
 
 // texts replace other texts, or numbers.
-var texts = []string{"", "a", "-1", "0", "1", "2", "abc", "nan", "inf", "-inf", "1e400", "0x10", " 1", "1 ", "+5", "1_0", "01", "-0", "1.5", "\x00",
-	"18446744073709551616", "9223372036854775807", "-9223372036854775808", "4294967296", "32768"}
+var texts = []string{"", "a", "-1", "0", "1", "2", "abc", "nan", "inf", "-inf", "1e400", "0x10", " 1", "1 ", "+5", "1_0", "01",
+	"-0", "1.5", "\x00", "18446744073709551616", "9223372036854775807", "-9223372036854775808", "4294967296", "32768"}
 
 // lengths replace other lengths. Medium-sized lengths are missing: servers spend seconds on allocating tables for them.
 var lengths = []uint64{0, 1, 2, 3, 4, 63, 64, 1 << 14, 1 << 62, 1<<63 - 1, 1 << 63, math.MaxUint64}
@@ -194,7 +194,8 @@ var valueForgeries = []struct {
 			r.Fill(p.b)
 			return true
 		}
-		binary.LittleEndian.PutUint64(p.b, fixtures.Pick(r, []uint64{0, 1, 1 << 63, math.MaxUint64, math.Float64bits(math.NaN()), math.Float64bits(math.Inf(1)), r.Uint64()}))
+		binary.LittleEndian.PutUint64(p.b, fixtures.Pick(r,
+			[]uint64{0, 1, 1 << 63, math.MaxUint64, math.Float64bits(math.NaN()), math.Float64bits(math.Inf(1)), r.Uint64()}))
 		return true
 	})},
 	{"packed-byte", toPart(isKind(partPack), func(r *fixtures.Rand, p *part) bool {

@@ -126,7 +126,8 @@ func (j *job) args(work string, more ...string) []string {
 	out := []string{"--now", clock, "--temp-dir", work, j.src}
 	switch {
 	case j.target != "":
-		out = append([]string{"convert", "--allow-loss", allowed, "--on-conflict", "rename"}, append(out, j.target+":"+j.output(work))...)
+		out = append([]string{"convert", "--allow-loss", allowed, "--on-conflict", "rename"},
+			append(out, j.target+":"+j.output(work))...)
 	case strings.HasPrefix(j.name, "dump"):
 		out = append([]string{"dump", "-o", j.output(work)}, out...)
 	default:

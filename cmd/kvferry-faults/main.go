@@ -116,7 +116,8 @@ func (o *options) run() (wrong int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	fmt.Printf("seed %d, %v\n", o.seed, o.span)
-	h := &harness{seed: o.seed, dir: dir, files: o.files, names: o.names, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
+	h := &harness{seed: o.seed, dir: dir, files: o.files, names: o.names, run: &runner{work: filepath.Join(dir, "work")},
+		label: filepath.Join(dir, "case")}
 	if err := os.Mkdir(h.run.work, 0o755); err != nil {
 		return 0, err
 	}
@@ -189,7 +190,8 @@ func (o *options) classes(h *harness) (out []*class, err error) {
 	for began := time.Now(); time.Since(began) < o.span; {
 		var next *class
 		for _, c := range out {
-			if !c.done && (!o.short || c.cases < c.short) && (next == nil || c.spent/time.Duration(c.share) < next.spent/time.Duration(next.share)) {
+			if !c.done && (!o.short || c.cases < c.short) &&
+				(next == nil || c.spent/time.Duration(c.share) < next.spent/time.Duration(next.share)) {
 				next = c
 			}
 		}
@@ -224,5 +226,6 @@ func (c *class) print() {
 	for _, k := range slices.Sorted(maps.Keys(c.counts)) {
 		parts = append(parts, fmt.Sprintf("%s %d", k, c.counts[k]))
 	}
-	fmt.Printf("%s: %d cases, %d wrong: %s; the longest took %.1f s\n", c.name, c.cases, len(c.wrong), strings.Join(parts, ", "), c.slowest.Seconds())
+	fmt.Printf("%s: %d cases, %d wrong: %s; the longest took %.1f s\n", c.name, c.cases, len(c.wrong), strings.Join(parts, ", "),
+		c.slowest.Seconds())
 }

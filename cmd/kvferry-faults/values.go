@@ -83,7 +83,8 @@ func (e *engine) forge(seed uint64, n int) *forgedValue {
 		if what == "" || len(v.parts) == 0 {
 			continue
 		}
-		f := &forgedValue{what: kind.name, t: v.t, b: v.write(), label: fmt.Sprintf("values/%d %s: %s of type %d: %s", n, e.Name, kind.name, from.t, what)}
+		f := &forgedValue{what: kind.name, t: v.t, b: v.write(),
+			label: fmt.Sprintf("values/%d %s: %s of type %d: %s", n, e.Name, kind.name, from.t, what)}
 		if kind.name != unforged && v.t == from.t && string(f.b) == string(from.write()) {
 			continue
 		}
@@ -153,7 +154,8 @@ func (e *engine) read(h *harness, batch []*forgedValue) error {
 		body := append([]byte{byte(f.t)}, f.b...)
 		if _, err := rdb.OpenDump(body, uint16(e.version)); err != nil {
 			f.told = append(f.told, "payload: "+err.Error())
-			if d, err := rdb.OpenDump(f.payload(e.version), uint16(e.version)); d.Value != nil || errors.Is(err, record.ErrTrailing) {
+			if d, err := rdb.OpenDump(f.payload(e.version), uint16(e.version)); d.Value != nil ||
+				errors.Is(err, record.ErrTrailing) {
 				f.told = append(f.told, intoFooter)
 			}
 			continue
@@ -193,7 +195,8 @@ func (e *engine) read(h *harness, batch []*forgedValue) error {
 	defer src.Close()
 	got := map[string]string{}
 	var ledger record.Ledger
-	r, err := src.Records(ctx, "0", record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: h.run.work, Memory: 1 << 20, Ledger: &ledger, Report: tell})
+	r, err := src.Records(ctx, "0", record.AllTypes, format.Span{},
+		&format.Env{Now: time.Now(), TempDir: h.run.work, Memory: 1 << 20, Ledger: &ledger, Report: tell})
 	if err != nil {
 		return err
 	}
@@ -282,7 +285,8 @@ func (c *class) judgeValue(e *engine, f *forgedValue) {
 			c.count("refused though taken: " + why)
 			return
 		}
-		c.fail("%s: the server takes it, kvferry says %s\n\tserver %.300s\n\tours   %.300s\n\t%x", f.label, told, f.server, f.ours, f.b)
+		c.fail("%s: the server takes it, kvferry says %s\n\tserver %.300s\n\tours   %.300s\n\t%x", f.label, told, f.server,
+			f.ours, f.b)
 	case f.server != f.ours:
 		c.fail("%s: other values\n\tserver %.300s\n\tours   %.300s\n\t%x", f.label, f.server, f.ours, f.b)
 	default:
@@ -298,7 +302,8 @@ func (e *engine) collect(h *harness) error {
 	r := rand.New(rand.NewSource(int64(h.seed)))
 	seen := map[string]bool{}
 	for _, entries := range []string{"512", "3", "-1"} {
-		for _, name := range []string{"hash-max-listpack-entries", "zset-max-listpack-entries", "set-max-listpack-entries", "set-max-intset-entries", "stream-node-max-entries", "list-max-listpack-size"} {
+		for _, name := range []string{"hash-max-listpack-entries", "zset-max-listpack-entries", "set-max-listpack-entries",
+			"set-max-intset-entries", "stream-node-max-entries", "list-max-listpack-size"} {
 			_, _ = e.client.Do("CONFIG", "SET", name, entries) // not all servers have all
 		}
 		if err := e.populate(r, seen); err != nil {
@@ -309,9 +314,11 @@ func (e *engine) collect(h *harness) error {
 }
 
 // seldom are commands for values that random commands rarely make.
-var seldom = strings.FieldsFunc(`HSET h a 1 b 2 c three|HPEXPIRE h 99999999999 FIELDS 1 a|HPEXPIRE h 999999999 FIELDS 1 c|XADD x 1-1 a 1 b 2|XADD x 1-2 a 3 b 4|XADD x 2-1 c 5|XADD x 3-1 a 1 b 2
+var seldom = strings.FieldsFunc(seldomLines, func(c rune) bool { return c == '|' || c == '\n' })
+
+const seldomLines = `HSET h a 1 b 2 c three|HPEXPIRE h 99999999999 FIELDS 1 a|HPEXPIRE h 999999999 FIELDS 1 c|XADD x 1-1 a 1 b 2|XADD x 1-2 a 3 b 4|XADD x 2-1 c 5|XADD x 3-1 a 1 b 2
 XDEL x 1-2|XGROUP CREATE x g 0|XGROUP CREATE x k $|XREADGROUP GROUP g u COUNT 2 STREAMS x >|XREADGROUP GROUP g w COUNT 1 STREAMS x >|SADD i 1 2 3|SADD j 1 70000 -5|SADD k 1 5000000000|ZADD z 1 a 2 b 2.5 c inf d
-RPUSH l a b c 1 2 300 -70000 5000000000|SET s 12|SET t 70000|SET u aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|SET v text|HSET m f aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|SADD n a b c`, func(c rune) bool { return c == '|' || c == '\n' })
+RPUSH l a b c 1 2 300 -70000 5000000000|SET s 12|SET t 70000|SET u aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|SET v text|HSET m f aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|SADD n a b c`
 
 func (e *engine) populate(r *rand.Rand, seen map[string]bool) error {
 	if _, err := e.client.Do("FLUSHALL"); err != nil {

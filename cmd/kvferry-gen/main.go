@@ -55,7 +55,8 @@ func root(stderr io.Writer) *cobra.Command {
 			if err := generate(cmd.Context(), args[0], args[1], n, seed, tableSize); err != nil {
 				return err
 			}
-			fmt.Fprintf(stderr, "%s: %s of %d elements, seed %d, in %s\n", args[1], args[0], n, seed, time.Since(began).Round(time.Millisecond))
+			fmt.Fprintf(stderr, "%s: %s of %d elements, seed %d, in %s\n", args[1], args[0], n, seed,
+				time.Since(began).Round(time.Millisecond))
 			return nil
 		},
 	}

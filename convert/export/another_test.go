@@ -112,7 +112,8 @@ func TestStopped(t *testing.T) {
 func TestLogsOfTheSource(t *testing.T) {
 	r := newRun(t)
 	r.WALDir = filepath.Join(filepath.Dir(r.Source.Path), "logs")
-	if err := errors.Join(os.Mkdir(r.WALDir, 0o755), os.WriteFile(filepath.Join(r.WALDir, "000001.log"), nil, 0o644)); err != nil {
+	if err := errors.Join(os.Mkdir(r.WALDir, 0o755),
+		os.WriteFile(filepath.Join(r.WALDir, "000001.log"), nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	r.Target.Path = filepath.Join(r.WALDir, "dst")

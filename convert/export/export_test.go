@@ -163,7 +163,8 @@ func TestAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 6 {
 		all.Go(func() {
-			if rep, err := r.Part(context.Background(), pass.Part{K: i%3 + 1, N: 3}); err != nil || rep.Part != i%3+1 || rep.AllTasks != 12 {
+			rep, err := r.Part(context.Background(), pass.Part{K: i%3 + 1, N: 3})
+			if err != nil || rep.Part != i%3+1 || rep.AllTasks != 12 {
 				t.Errorf("part %d: %+v, %v", i%3+1, rep, err)
 			}
 		})

@@ -54,7 +54,9 @@ func TestCounter(t *testing.T) {
 	for n := range 2 {
 		m := &made{tables: map[int][]store.Table{
 			3: {{File: "a", Entries: 2, Bytes: 10}, {File: "b", Entries: 1, Bytes: 5}}, 5: {{File: "c", Entries: 4, Bytes: 20}}, 7: {{File: "d", Entries: 100, Bytes: 100}}}}
-		b, err := c.Create(func(string, store.BuildOptions) (store.Builder, error) { return builder{made: m}, nil })(fmt.Sprint(n), store.BuildOptions{})
+		b, err := c.Create(func(string, store.BuildOptions) (store.Builder, error) {
+			return builder{made: m}, nil
+		})(fmt.Sprint(n), store.BuildOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,11 +101,15 @@ func TestCounter(t *testing.T) {
 func TestCounterFails(t *testing.T) {
 	bad := errors.New("bad")
 	var c Counter
-	if _, err := c.Create(func(string, store.BuildOptions) (store.Builder, error) { return nil, bad })("", store.BuildOptions{}); err != bad {
+	if _, err := c.Create(func(string, store.BuildOptions) (store.Builder, error) {
+		return nil, bad
+	})("", store.BuildOptions{}); err != bad {
 		t.Error(err)
 	}
 	m := &made{broken: bad}
-	b, err := c.Create(func(string, store.BuildOptions) (store.Builder, error) { return builder{made: m}, nil })("", store.BuildOptions{})
+	b, err := c.Create(func(string, store.BuildOptions) (store.Builder, error) {
+		return builder{made: m}, nil
+	})("", store.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +121,8 @@ func TestCounterFails(t *testing.T) {
 // TestCheckTasks checks that every task of the plan is done, and that the target consists of exactly their tables, in
 // any order.
 func TestCheckTasks(t *testing.T) {
-	p := &plan.Plan{Tasks: []pass.Task{{N: 0, DB: "0", Types: record.Of(record.Set), Group: record.AllTypes}, {N: 1, DB: "0", Types: record.Of(record.Stream)}}}
+	p := &plan.Plan{Tasks: []pass.Task{{N: 0, DB: "0", Types: record.Of(record.Set), Group: record.AllTypes},
+		{N: 1, DB: "0", Types: record.Of(record.Stream)}}}
 	a, b := store.Table{File: "a", Entries: 1, Bytes: 10}, store.Table{File: "b", Entries: 2, Bytes: 20}
 	for _, c := range []struct {
 		has, wrote []store.Table
@@ -127,7 +134,8 @@ func TestCheckTasks(t *testing.T) {
 		{[]store.Table{a, b}, []store.Table{a, {File: "b", Entries: 3, Bytes: 20}}, "task 0 (database 0, set) wrote"},
 		{[]store.Table{a, b}, []store.Table{a, {File: "c", Entries: 2, Bytes: 20}}, "task 0 (database 0, set) wrote"},
 	} {
-		err := CheckTasks(p, []*result.Result{{Tables: c.wrote}, {}}, target{made: &made{tables: map[int][]store.Table{0: c.has}}})
+		err := CheckTasks(p, []*result.Result{{Tables: c.wrote}, {}},
+			target{made: &made{tables: map[int][]store.Table{0: c.has}}})
 		var count *CountError
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !errors.As(err, &count)) {
 			t.Errorf("%v, want %q", err, c.want)

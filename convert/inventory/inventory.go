@@ -180,10 +180,12 @@ func (c *Census) CheckCounts(t *result.Totals) error {
 		copied += tally.Rows[record.Copied]
 	}
 	if copied < records {
-		return miscount("%s rows of the source were copied, which is less than the %s records written", record.Number(copied), record.Number(records))
+		return miscount("%s rows of the source were copied, which is less than the %s records written", record.Number(copied),
+			record.Number(records))
 	}
 	if c.Stored && c.Entries < elements {
-		return miscount("its tables have %s rows, which is less than the %s elements written", record.Number(c.Entries), record.Number(elements))
+		return miscount("its tables have %s rows, which is less than the %s elements written", record.Number(c.Entries),
+			record.Number(elements))
 	}
 	return nil
 }
@@ -241,7 +243,8 @@ func (c *Census) CheckStores(opened *Stores, dir string) error {
 	}
 	if have.Tables != c.Tables || have.Bytes != c.Bytes || !unknown && have.Entries != c.Entries {
 		return miscount("%s tables with %s rows in %s bytes were written, and it holds %s with %s rows in %s bytes",
-			record.Number(c.Tables), record.Number(c.Entries), record.Number(c.Bytes), record.Number(have.Tables), record.Number(have.Entries), record.Number(have.Bytes))
+			record.Number(c.Tables), record.Number(c.Entries), record.Number(c.Bytes), record.Number(have.Tables),
+			record.Number(have.Entries), record.Number(have.Bytes))
 	}
 	return nil
 }

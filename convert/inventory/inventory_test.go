@@ -23,7 +23,8 @@ func (l listed) Files() []store.File { return l.files }
 func TestCheckStores(t *testing.T) {
 	dir := t.TempDir()
 	files := func(entries, size int64) []store.File {
-		return []store.File{{Path: "1.sst", Kind: "table", Size: 10, Entries: 3}, {Path: "2.sst", Kind: "table", Size: size, Entries: entries},
+		return []store.File{{Path: "1.sst", Kind: "table", Size: 10, Entries: 3},
+			{Path: "2.sst", Kind: "table", Size: size, Entries: entries},
 			{Path: "MANIFEST-1", Kind: "manifest", Size: 99, Entries: 7}}
 	}
 	for _, c := range []struct {

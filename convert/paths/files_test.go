@@ -88,7 +88,8 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	src, link, far := filepath.Join(dir, "src"), filepath.Join(dir, "link"), filepath.Join(dir, "far")
-	if err := errors.Join(os.Mkdir(src, 0o755), os.WriteFile(far, []byte("12"), 0o644), os.Symlink(src, link), os.Symlink(far, filepath.Join(src, "row"))); err != nil {
+	if err := errors.Join(os.Mkdir(src, 0o755), os.WriteFile(far, []byte("12"), 0o644), os.Symlink(src, link),
+		os.Symlink(far, filepath.Join(src, "row"))); err != nil {
 		t.Fatal(err)
 	}
 	path, files, err := Source(link, "")
@@ -98,7 +99,8 @@ func TestSource(t *testing.T) {
 	if path, files, err := Source("redis://host", ""); err != nil || path != "redis://host" || files != nil {
 		t.Errorf("%s, %+v, %v", path, files, err)
 	}
-	if path, files, err := Source(link, src); err != nil || path != src || len(files) != 2 || files[1].Path != "wal-dir:row" || files[1].Size != 2 {
+	if path, files, err := Source(link, src); err != nil || path != src || len(files) != 2 || files[1].Path != "wal-dir:row" ||
+		files[1].Size != 2 {
 		t.Errorf("with logs elsewhere: %s, %+v, %v", path, files, err)
 	}
 	if _, _, err := Source(link, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {

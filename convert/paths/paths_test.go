@@ -13,8 +13,10 @@ import (
 func TestCheckedPlaces(t *testing.T) {
 	dir := t.TempDir()
 	source, file, link := filepath.Join(dir, "source"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	if err := errors.Join(os.Mkdir(source, 0o755), os.WriteFile(file, nil, 0o644), os.WriteFile(filepath.Join(source, "row"), nil, 0o644),
-		os.Symlink(filepath.Join(source, "row"), link), os.Symlink(filepath.Join(dir, "no"), filepath.Join(dir, "dangling"))); err != nil {
+	if err := errors.Join(os.Mkdir(source, 0o755), os.WriteFile(file, nil, 0o644),
+		os.WriteFile(filepath.Join(source, "row"), nil, 0o644),
+		os.Symlink(filepath.Join(source, "row"), link),
+		os.Symlink(filepath.Join(dir, "no"), filepath.Join(dir, "dangling"))); err != nil {
 		t.Fatal(err)
 	}
 	nearest := func(target string) error {
@@ -65,11 +67,13 @@ func TestCheckedPlaces(t *testing.T) {
 func TestApart(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-	if err := errors.Join(os.MkdirAll(at("source/deep"), 0o755), os.MkdirAll(at("store/sub"), 0o755), os.Mkdir(at("source2"), 0o755),
+	if err := errors.Join(os.MkdirAll(at("source/deep"), 0o755), os.MkdirAll(at("store/sub"), 0o755),
+		os.Mkdir(at("source2"), 0o755),
 		os.Symlink(at("store"), at("source/deep/link")), os.Symlink(at("store/sub"), at("sub"))); err != nil {
 		t.Fatal(err)
 	}
-	for parent, apart := range map[string]bool{"": true, "source2": true, "source": false, "source/deep": false, "store": false, "store/sub": false, "sub": false,
+	for parent, apart := range map[string]bool{"": true, "source2": true, "source": false, "source/deep": false, "store": false,
+		"store/sub": false, "sub": false,
 		"source/deep/link/sub": false} {
 		err := CheckApart(at("source"), at(parent), "out")
 		if (err == nil) != apart || err != nil && err.Error() != "out: is inside the source "+at("source")+", which kvferry must not change" {

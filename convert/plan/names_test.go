@@ -17,7 +17,8 @@ import (
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := &Plan{DBs: Names{db, other}, TargetDBs: Names{other, db}, Groups: []record.TypeSet{record.Of(record.Set)},
-		Tasks: []pass.Task{{N: 1, DB: db, TargetDB: other, Types: record.Of(record.Set), Span: format.Span{Lo: []byte("\x00")}, Bytes: 7}}, Bytes: 7}
+		Tasks: []pass.Task{{N: 1, DB: db, TargetDB: other, Types: record.Of(record.Set), Span: format.Span{Lo: []byte("\x00")},
+			Bytes: 7}}, Bytes: 7}
 	data, err := json.Marshal(in)
 	if err != nil || strings.Count(string(data), `{"base64":"//4="}`) != 3 {
 		t.Fatalf("%s, %v", data, err)
@@ -47,7 +48,9 @@ func (*unsplit) Split(string, record.TypeSet, int) ([]format.Span, error) {
 
 // TestUnsplit checks that New returns the error of a source that cannot be split.
 func TestUnsplit(t *testing.T) {
-	src := &unsplit{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return 1 }}}
+	src := &unsplit{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 {
+		return 1
+	}}}
 	if _, err := New(src, src.dbs, src.dbs, nil, Order{}, new(filter.Filter), on(1)); err == nil || err.Error() != "split database 0 (hash): no index" {
 		t.Error(err)
 	}

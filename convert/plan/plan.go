@@ -49,7 +49,8 @@ type Each func(n int, do func(i int) error) error
 
 // New plans the conversion of the selected records of a source into the groups of types that the target writes. names
 // are the names of the databases in the target.
-func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter, each Each) (*Plan, error) {
+func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter,
+	each Each) (*Plan, error) {
 	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: order.Any, Pieces: order.Pieces}
 	var shares []pass.Task // each the data of some types of one database
 	for i, db := range dbs {

@@ -57,7 +57,8 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, workers := range []int{2, 3, 64} {
-		if again, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), on(workers)); err != nil || !reflect.DeepEqual(again, p) {
+		again, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), on(workers))
+		if err != nil || !reflect.DeepEqual(again, p) {
 			t.Errorf("%d workers plan something else; %v", workers, err)
 		}
 	}
@@ -97,15 +98,18 @@ func TestPlan(t *testing.T) {
 
 func TestPlanOfOneGroup(t *testing.T) {
 	src := &sizes{dbs: []string{"0"}, types: record.AllTypes, size: func(string, record.TypeSet) int64 { return 1 }}
-	p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{}, &filter.Filter{Types: record.Of(record.List, record.ZSet)}, on(2))
-	if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Types != record.Of(record.List, record.ZSet) || p.Tasks[0].Group != record.AllTypes {
+	p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{},
+		&filter.Filter{Types: record.Of(record.List, record.ZSet)}, on(2))
+	if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Types != record.Of(record.List, record.ZSet) ||
+		p.Tasks[0].Group != record.AllTypes {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 // TestPlanOfPieces checks that spans are smaller if all types are written to one place, to keep workers busy.
 func TestPlanOfPieces(t *testing.T) {
-	for size, want := range map[int64]int{1: 1, 3*pieceBytes + 1: 4, taskBytes: taskBytes / pieceBytes, 1 << 30: maxSpans, 1 << 40: 1 << 40 / mostTaskBytes} {
+	for size, want := range map[int64]int{1: 1, 3*pieceBytes + 1: 4, taskBytes: taskBytes / pieceBytes, 1 << 30: maxSpans,
+		1 << 40: 1 << 40 / mostTaskBytes} {
 		src := &sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}
 		p, err := New(src, src.dbs, src.dbs, []record.TypeSet{record.AllTypes}, Order{Pieces: true}, new(filter.Filter), on(1))
 		if err != nil || len(p.Tasks) != want {
@@ -116,12 +120,14 @@ func TestPlanOfPieces(t *testing.T) {
 
 // TestPlanOfSets checks that spans of sets and sorted sets are half as large, because they are twice the work.
 func TestPlanOfSets(t *testing.T) {
-	for typ, want := range map[record.Type][2]int{record.Hash: {2, maxSpans}, record.Set: {4, maxSpans}, record.ZSet: {4, maxSpans}} {
+	for typ, want := range map[record.Type][2]int{record.Hash: {2, maxSpans}, record.Set: {4, maxSpans},
+		record.ZSet: {4, maxSpans}} {
 		for i, size := range []int64{2 * taskBytes, 1 << 30} {
 			src := &sizes{dbs: []string{"0"}, types: record.Of(typ), size: func(string, record.TypeSet) int64 { return size }}
 			p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, new(filter.Filter), on(1))
 			if err != nil || len(p.Tasks) != want[i] || p.Tasks[0].Work() != p.Tasks[0].Bytes*int64(want[0]/2) {
-				t.Errorf("%d bytes of %s: %d tasks, work %d, want %d; %v", size, typ, len(p.Tasks), p.Tasks[0].Work(), want[i], err)
+				t.Errorf("%d bytes of %s: %d tasks, work %d, want %d; %v", size, typ, len(p.Tasks), p.Tasks[0].Work(), want[i],
+					err)
 			}
 		}
 	}
@@ -131,7 +137,9 @@ func TestPlanOfSets(t *testing.T) {
 func TestPlanOfPasses(t *testing.T) {
 	for size, want := range map[int64]int{4 * taskBytes: 1, passBytes + 1: 2, 1 << 40: 1 << 40 / mostPassBytes} {
 		for _, anyOrder := range []bool{false, true} {
-			src := &inOneFile{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}}
+			src := &inOneFile{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 {
+				return size
+			}}}
 			p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{Any: anyOrder}, new(filter.Filter), on(1))
 			if anyOrder && len(p.Tasks) <= want {
 				t.Errorf("%d bytes in any order: %d tasks, want more than %d", size, len(p.Tasks), want)
@@ -153,8 +161,9 @@ func (s *inOneFile) Sections(db string, t record.TypeSet, n int) ([]format.Span,
 // TestNothing checks the reasons for an empty plan.
 func TestNothing(t *testing.T) {
 	src := &sizes{dbs: []string{"0", "1"}, types: record.Of(record.Hash)}
-	for types, want := range map[record.TypeSet]string{record.Of(record.List, record.Set): "the source holds no list,set", record.Of(record.List, record.Hash): "the source has no databases",
-		0: "the source has no databases"} {
+	for types, want := range map[record.TypeSet]string{record.Of(record.List, record.Set): "the source holds no list,set",
+		record.Of(record.List, record.Hash): "the source has no databases",
+		0:                                   "the source has no databases"} {
 		if got := nothing(src, &filter.Filter{Types: types}); got != want {
 			t.Errorf("%s: %s, want %s", types, got, want)
 		}
@@ -216,7 +225,8 @@ func TestTargetNames(t *testing.T) {
 // lost.
 func TestPlanOfOnePass(t *testing.T) {
 	src := &together{sizes{dbs: []string{"0"}, types: record.RedisTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
-	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)}, on(2))
+	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)},
+		on(2))
 	if err != nil || len(p.Tasks) != 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}

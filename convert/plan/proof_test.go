@@ -28,15 +28,17 @@ func TestProofReadsEverything(t *testing.T) {
 	low, high := format.Span{Hi: []byte("m")}, format.Span{Lo: []byte("m")}
 	// Group 0 writes no data. The plan has only strings of database 1 and no task of database 2. The rest is read as
 	// a whole.
-	plan := &Plan{TargetDBs: []string{"0", "1", "2"}, Groups: []record.TypeSet{hashes, record.Of(record.String)}, Tasks: []pass.Task{
-		{TargetDB: "0"}, {TargetDB: "0", Group: both, Span: low}, {TargetDB: "0"}, {TargetDB: "0", Group: both, Span: high},
-		{TargetDB: "1", Group: record.Of(record.String), Span: low}, {TargetDB: "1", Group: record.Of(record.String), Span: high},
-	}}
+	plan := &Plan{TargetDBs: []string{"0", "1", "2"}, Groups: []record.TypeSet{hashes, record.Of(record.String)},
+		Tasks: []pass.Task{
+			{TargetDB: "0"}, {TargetDB: "0", Group: both, Span: low}, {TargetDB: "0"}, {TargetDB: "0", Group: both, Span: high},
+			{TargetDB: "1", Group: record.Of(record.String), Span: low}, {TargetDB: "1", Group: record.Of(record.String), Span: high},
+		}}
 	for _, c := range []struct {
 		name string
 		back format.Source
 		want map[string]int // number of times that a type is read
-	}{{"in the order of keys", back, map[string]int{"0 string": 2, "0 hash": 2, "1 string": 2}}, {"in sections", sectioned{back}, nil}} {
+	}{{"in the order of keys", back, map[string]int{"0 string": 2, "0 hash": 2, "1 string": 2}},
+		{"in sections", sectioned{back}, nil}} {
 		read := map[string]int{}
 		for _, task := range ProofTasks(c.back, plan) {
 			for _, typ := range task.Types.Types() {

@@ -54,7 +54,8 @@ func TestTakeSample(t *testing.T) {
 	}
 	text := func(s *Sample) (out string) {
 		for i, t := range s.Tasks {
-			out += fmt.Sprintf("%d:%s/%s[%s,%s)%d-%d %d×%.4g ", t.N, t.DB, t.Types, t.Span.Lo, t.Span.Hi, t.Span.From, t.Span.To, t.Bytes, s.Weights[i])
+			out += fmt.Sprintf("%d:%s/%s[%s,%s)%d-%d %d×%.4g ", t.N, t.DB, t.Types, t.Span.Lo, t.Span.Hi, t.Span.From, t.Span.To,
+				t.Bytes, s.Weights[i])
 		}
 		return fmt.Sprintf("%s= %d %t", out, s.Bytes, s.Whole)
 	}

@@ -9,7 +9,8 @@ import (
 func TestWithout(t *testing.T) {
 	digest := func(n uint64) (d record.Digest) {
 		for range n {
-			d.Add(record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Hi: 3, Lo: 1<<63 - 1}, Seconds: record.Sum128{Lo: 1}})
+			d.Add(record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Hi: 3, Lo: 1<<63 - 1},
+				Seconds: record.Sum128{Lo: 1}})
 		}
 		return d
 	}

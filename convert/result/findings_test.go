@@ -34,7 +34,8 @@ func TestCausesComeFirst(t *testing.T) {
 	harmless := FindingKind{Kind: record.FindDamagedBlock, Severity: record.Note.String(), Count: 9, Samples: []Sample{{Detail: "none"}}}
 	for _, list := range [][]FindingKind{{follows, cause, harmless}, {harmless, cause, follows}} {
 		got := LossesOf(list)
-		if len(got) != 1 || got[0].Kind != record.LossDamaged || got[0].Count != 3 || len(got[0].Samples) == 0 || !strings.Contains(got[0].Samples[0].Detail, "cause") {
+		if len(got) != 1 || got[0].Kind != record.LossDamaged || got[0].Count != 3 || len(got[0].Samples) == 0 ||
+			!strings.Contains(got[0].Samples[0].Detail, "cause") {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -50,10 +51,12 @@ func TestFindings(t *testing.T) {
 		tasks[i].OnLoss, tasks[i].OnError = func(kind string) { losses += kind + " " }, func() { errs++ }
 	}
 	for i := range 4 {
-		tasks[0].Report(record.Finding{Kind: "count", Severity: record.Error, DB: "0", Type: record.Hash, Key: []byte{'a' + byte(i)}, Place: place, Detail: fmt.Sprint(i)})
+		tasks[0].Report(record.Finding{Kind: "count", Severity: record.Error, DB: "0", Type: record.Hash,
+			Key: []byte{'a' + byte(i)}, Place: place, Detail: fmt.Sprint(i)})
 		tasks[1].Report(record.Finding{Kind: "count", Severity: record.Error, DB: "1", Keyspace: "meta", Detail: fmt.Sprint(i)})
 	}
-	tasks[0].Report(record.Finding{Kind: "a warning", Severity: record.Warning, Place: record.Place{File: "CURRENT", Off: -1}, Detail: "d"})
+	tasks[0].Report(record.Finding{Kind: "a warning", Severity: record.Warning, Place: record.Place{File: "CURRENT", Off: -1},
+		Detail: "d"})
 	tasks[0].Report(record.Finding{Kind: "another", Severity: record.Warning})
 	tasks[1].Report(record.Finding{Kind: record.LossStreamGroups, Severity: record.Note, Detail: "g"})
 	tasks[1].Report(record.Finding{Kind: record.LossCommand, Severity: record.Note, Detail: "c"})
@@ -66,7 +69,8 @@ func TestFindings(t *testing.T) {
 	if got := fmt.Sprint(all.List()); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
-	if want := "damaged damaged damaged damaged damaged damaged damaged damaged stream-groups aof-command "; losses != want || errs != 8 {
+	if want := "damaged damaged damaged damaged damaged damaged damaged damaged stream-groups aof-command "; losses != want ||
+		errs != 8 {
 		t.Errorf("losses %s, %d errors", losses, errs)
 	}
 	want = `[{aof-command 1 true false false  [(c)]} {damaged 8 true false false  [hash "a" in database 0 (count: 0 [000012.sst, offset 77]) ` +

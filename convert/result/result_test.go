@@ -14,8 +14,9 @@ import (
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db = "\xff\xfe"
 	in := &Result{N: 3, Parts: []PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
-		Expiring: []Expiring{{Until: 1700000000000, PartDigest: PartDigest{DB: db, Type: "hash", Digest: record.Digest{Records: 1, Elements: 4,
-			Millis: record.Sum128{Hi: 1, Lo: 2}, Seconds: record.Sum128{Hi: 3, Lo: 4}, New: true}}, Fields: 6}},
+		Expiring: []Expiring{{Until: 1700000000000,
+			PartDigest: PartDigest{DB: db, Type: "hash", Digest: record.Digest{Records: 1, Elements: 4,
+				Millis: record.Sum128{Hi: 1, Lo: 2}, Seconds: record.Sum128{Hi: 3, Lo: 4}, New: true}}, Fields: 6}},
 		Ledger: Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
 		Losses: []LossKind{{Kind: "k", Samples: []Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}}
 	data, err := json.Marshal(in)
@@ -55,7 +56,8 @@ func TestSum(t *testing.T) {
 	}
 	tally := got.Ledger.Snapshot()["rows"]
 	digest := got.Fingerprint.Parts()[record.Part{DB: "1", Type: record.Set}]
-	if digest.Records != 2 || digest.Elements != 8 || tally.Visible != 10 || len(got.Expiring) != 2 || got.Losses.List()[0].Count != 4 || got.Findings.List()[0].Count != 6 {
+	if digest.Records != 2 || digest.Elements != 8 || tally.Visible != 10 || len(got.Expiring) != 2 ||
+		got.Losses.List()[0].Count != 4 || got.Findings.List()[0].Count != 6 {
 		t.Errorf("%+v", got)
 	}
 	if _, err := Sum([]*Result{{Parts: []PartDigest{{Type: "none"}}}}); err == nil {

@@ -51,7 +51,8 @@ func TestStoredErrors(t *testing.T) {
 	at := func(off int64, severity record.Severity) record.Finding {
 		return record.Finding{Kind: "k", Severity: severity, Place: record.Place{File: "f", Off: off}}
 	}
-	for _, f := range []record.Finding{at(1, record.Error), at(2, record.Warning), at(1, record.Error), at(3, record.Error), at(4, record.Note)} {
+	for _, f := range []record.Finding{at(1, record.Error), at(2, record.Warning), at(1, record.Error), at(3, record.Error),
+		at(4, record.Note)} {
 		s.Report(f)
 	}
 	if errs != 2 || losses != "damaged damaged damaged " {

@@ -20,7 +20,8 @@ type Back struct {
 
 // NewBack returns a Back for a source. from and to are the names of its databases in source and target; limits are the
 // target's. It returns nil if the format of the source cannot be written.
-func NewBack(ctx context.Context, src format.Source, from, to []string, limits format.Limits, dir string, o format.CreateOptions) (b *Back, err error) {
+func NewBack(ctx context.Context, src format.Source, from, to []string, limits format.Limits, dir string,
+	o format.CreateOptions) (b *Back, err error) {
 	own := src.Format().Limits()
 	if own.NoTarget != "" || own.Place == format.OnServer {
 		return nil, nil
@@ -32,7 +33,8 @@ func NewBack(ctx context.Context, src format.Source, from, to []string, limits f
 		}
 	}
 	shape := format.ShapeOf(src)
-	o.DBs, o.Layout, o.Version, o.Cluster, o.Instances, o.Slots = from, shape.Layout, 1, shape.Cluster, shape.Instances, shape.Slots
+	o.DBs, o.Layout, o.Version, o.Cluster, o.Instances, o.Slots = from, shape.Layout, 1, shape.Cluster, shape.Instances,
+		shape.Slots
 	b.Target, err = src.Format().Create(ctx, dir, &o)
 	return b, err
 }

@@ -93,7 +93,8 @@ func (e expiringDigests) addAll(list []lapse) {
 func (e expiringDigests) list(db string) []result.Expiring {
 	var out []result.Expiring
 	for k, d := range e {
-		out = append(out, result.Expiring{Until: k.until, PartDigest: result.PartDigest{DB: jsonl.Text(db), Type: k.typ.String(), Digest: d.Digest}, Fields: d.fields})
+		out = append(out, result.Expiring{Until: k.until,
+			PartDigest: result.PartDigest{DB: jsonl.Text(db), Type: k.typ.String(), Digest: d.Digest}, Fields: d.fields})
 	}
 	slices.SortFunc(out, func(a, b result.Expiring) int {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Type, b.Type))

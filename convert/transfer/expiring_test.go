@@ -24,7 +24,8 @@ func TestLapse(t *testing.T) {
 		fineUntil + 1e6: fineUntil + coarseStep, coarseUntil - 1e6: coarseUntil, coarseUntil: coarseUntil,
 	} {
 		if got := l.until(after(d)); got != after(want) {
-			t.Errorf("what expires after %v is kept by %v, want %v", d, time.Duration(got-began.UnixMilli())*time.Millisecond, want)
+			t.Errorf("what expires after %v is kept by %v, want %v", d, time.Duration(got-began.UnixMilli())*time.Millisecond,
+				want)
 		}
 	}
 	if l.until(0) != 0 || l.until(after(coarseUntil+1e6)) != 0 {
@@ -95,7 +96,8 @@ func TestFieldsLapse(t *testing.T) {
 			if i == 1 && field == 0 || i == 2 && field != 0 {
 				continue // in hash 1 all fields expire, in hash 2 none
 			}
-			r.Elems = append(r.Elems, record.Element{Name: fmt.Appendf(nil, "f%d", j), Value: make([]byte, j*2000), ExpireMS: after(field)})
+			r.Elems = append(r.Elems, record.Element{Name: fmt.Appendf(nil, "f%d", j), Value: make([]byte, j*2000),
+				ExpireMS: after(field)})
 		}
 		list = append(list, r)
 	}
@@ -125,7 +127,8 @@ func TestFieldsLapse(t *testing.T) {
 		now := began.Add(time.Duration(minute) * time.Minute)
 		rules.Gone = rules.Lapse.Gone(now)
 		p := prover{Rules: rules}
-		if err := each(record.Gather(&hashes{list: list, at: now.UnixMilli()}, nil), context.Background().Err, p.batch); err != nil {
+		err := each(record.Gather(&hashes{list: list, at: now.UnixMilli()}, nil), context.Background().Err, p.batch)
+		if err != nil {
 			t.Fatal(err)
 		}
 		var back record.Fingerprint

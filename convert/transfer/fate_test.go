@@ -145,7 +145,8 @@ func TestSkipped(t *testing.T) {
 			for k, w := range want {
 				g := ledger[k]
 				rows += g.Rows[record.Skipped]
-				if left := g.Rows[record.Copied] + g.Rows[record.Skipped]; left != w.Rows[record.Copied] || g.Rows[record.Lost] != w.Rows[record.Lost] {
+				left := g.Rows[record.Copied] + g.Rows[record.Skipped]
+				if left != w.Rows[record.Copied] || g.Rows[record.Lost] != w.Rows[record.Lost] {
 					t.Errorf("%s, %d at once: %s: %v, want %v", name, late, k, g, w)
 				}
 			}

@@ -53,7 +53,8 @@ func TestStops(t *testing.T) {
 	stop()
 	rules := func() *Rules { return &Rules{SameName: true, Allows: func(string) bool { return true }} }
 	newTask := func() *task {
-		return &task{Task: &pass.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.NewFormat()}, losses: result.Losses{},
+		return &task{Task: &pass.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.NewFormat()},
+			losses:   result.Losses{},
 			expiring: expiringDigests{}}
 	}
 	copies := func(r record.Reader) error {
@@ -70,12 +71,14 @@ func TestStops(t *testing.T) {
 		return newTask().eachLoser(ctx, r, names)
 	}
 	for name, run := range map[string]func(record.Reader) error{"copy": copies, "prove": proves, "look for names": looks} {
-		for _, r := range []*endless{{typ: record.Set, batches: 1}, {typ: record.Set, batches: -1}, {typ: record.String, batches: 1}} {
+		for _, r := range []*endless{{typ: record.Set, batches: 1}, {typ: record.Set, batches: -1},
+			{typ: record.String, batches: 1}} {
 			if name == "look for names" && r.batches < 0 {
 				continue // it reads the first elements only
 			}
 			err := run(record.Gather(r, nil))
-			if most := 2 * record.CheckEvery * 128; !errors.Is(err, context.Canceled) || r.next > 2*record.CheckEvery || r.read > most {
+			most := 2 * record.CheckEvery * 128
+			if !errors.Is(err, context.Canceled) || r.next > 2*record.CheckEvery || r.read > most {
 				t.Errorf("%s: %v after %d records and %d elements", name, err, r.next, r.read)
 			}
 		}
@@ -112,7 +115,8 @@ func TestRenamedIn(t *testing.T) {
 		db, to, _ := strings.Cut(name, " ")
 		all = append(all, Rename{db: db, to: []byte(to)})
 	}
-	for span, want := range map[string]string{"- -": "a b c d", "b -": "b c d", "- c": "a b", "b d": "b c", "bb c": "", "b b": "", "e -": "", "d c": "", "bb cc": "c"} {
+	for span, want := range map[string]string{"- -": "a b c d", "b -": "b c d", "- c": "a b", "b d": "b c", "bb c": "", "b b": "",
+		"e -": "", "d c": "", "bb cc": "c"} {
 		lo, hi, _ := strings.Cut(span, " ")
 		task := &pass.Task{DB: "1", Group: 1}
 		if lo != "-" {

@@ -38,7 +38,8 @@ func (o *orphans) leaveOut(batch []record.Element, lose func(record.Loss)) []rec
 		}
 		id, _ := jsonl.AppendID(nil, record.PendingID(e))
 		lose(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: fmt.Sprintf(
-			"group %s: pending %s, whose message was deleted; a stream this large is written by commands, and none makes it", record.Quote(e.Name), id)})
+			"group %s: pending %s, whose message was deleted; a stream this large is written by commands, and none makes it",
+			record.Quote(e.Name), id)})
 		return false
 	})
 }

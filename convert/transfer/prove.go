@@ -15,13 +15,15 @@ func Prove(ctx context.Context, t *pass.Task, r *Rules, memory int64, back forma
 	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
 
 	ledger := new(record.Ledger)
-	env := &format.Env{Now: r.Now, Memory: memory, TempDir: r.TempDir, Ledger: ledger, Report: report, AnyOrder: true, ExactScores: r.ExactScores}
+	env := &format.Env{Now: r.Now, Memory: memory, TempDir: r.TempDir, Ledger: ledger, Report: report, AnyOrder: true,
+		ExactScores: r.ExactScores}
 	reader, err := back.Records(ctx, t.DB, t.Types, t.Span, env)
 	if err != nil {
 		return nil, nil, err
 	}
 	reader = record.Booked(t.Shared(ctx, reader), ledger)
-	p := prover{Rules: r, hasher: record.Hasher{PlainZero: r.PlainZero, ExactScores: r.ExactScores}, gauge: r.Meter.Gauge(t.Bytes)}
+	p := prover{Rules: r, hasher: record.Hasher{PlainZero: r.PlainZero, ExactScores: r.ExactScores},
+		gauge: r.Meter.Gauge(t.Bytes)}
 	pause := func() error { p.gauge.Flush(); return ctx.Err() }
 	err = errors.Join(each(reader, pause, p.batch), reader.Close())
 	if err != nil {

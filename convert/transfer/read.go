@@ -43,7 +43,8 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	if err != nil {
 		return nil, err
 	}
-	env := format.Env{Now: x.Now, Memory: pass.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings, ExactScores: x.ExactScores}
+	env := format.Env{Now: x.Now, Memory: pass.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings,
+		ExactScores: x.ExactScores}
 	return record.Merge(r, record.Gather(&renamed{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}, nil)), nil
 }
 

@@ -33,7 +33,8 @@ var errManyRenames = errors.New("too many names exist under several types to ren
 
 // FindRenames reads all tasks of the source once and lists the records to rename, by database and new name. m is
 // the total limit; r.Memory divides the tasks' part of it.
-func FindRenames(ctx context.Context, tasks []pass.Task, r *Rules, src format.Source, target format.Target, c *pass.Cores, m pass.Memory) ([]Rename, error) {
+func FindRenames(ctx context.Context, tasks []pass.Task, r *Rules, src format.Source, target format.Target, c *pass.Cores,
+	m pass.Memory) ([]Rename, error) {
 	names := NewNames(m.Bytes, r.TempDir)
 	defer names.Close()
 	err := pass.Run(ctx, tasks, c, m, func(ctx context.Context, t *pass.Task) error {

@@ -54,7 +54,8 @@ type openRecord struct {
 
 // Run reads the records of a task and, if write is set, writes them to the task's shard of the target. Otherwise it
 // only counts them. After an error the shard is aborted.
-func Run(ctx context.Context, t *pass.Task, r *Rules, src format.Source, target format.Target, write bool) (*result.Result, error) {
+func Run(ctx context.Context, t *pass.Task, r *Rules, src format.Source, target format.Target,
+	write bool) (*result.Result, error) {
 	x := &task{Task: t, Rules: r, target: target, losses: result.Losses{}, expiring: expiringDigests{}}
 	x.hasher = record.Hasher{PlainZero: r.PlainZero, ExactScores: r.ExactScores, CountOnly: r.CountOnly}
 	x.gauge = r.Meter.Gauge(t.Bytes)

@@ -39,7 +39,8 @@ type room struct {
 // newRoom returns a room for records. Its target groups types like the format.
 func newRoom(t *testing.T, records []fake.Record) *room {
 	t.Helper()
-	x := &room{t: t, src: &fake.Source{Of: fake.NewFormat(), Laid: format.LayoutDB, Weight: 1, Whole: true}, to: fake.NewFormat(), workers: 2}
+	x := &room{t: t, src: &fake.Source{Of: fake.NewFormat(), Laid: format.LayoutDB, Weight: 1, Whole: true}, to: fake.NewFormat(),
+		workers: 2}
 	x.src.Add(records...)
 	x.rules = &Rules{Now: testNow, Selection: new(filter.Selection), TempDir: t.TempDir(), Refused: new(atomic.Bool),
 		Allows: func(kind string) bool { return slices.Contains(x.allowed, kind) }}
@@ -71,10 +72,11 @@ func (x *room) begin() {
 func (x *room) run(write bool) (*result.Totals, error) {
 	results := make([]*result.Result, len(x.plan.Tasks))
 	x.rules.Memory = pass.NewShares(1<<20, x.plan.Tasks, x.workers)
-	err := pass.Run(context.Background(), x.plan.Tasks, pass.NewCores(x.workers), pass.Memory{Bytes: 1 << 30, Held: 16}, func(ctx context.Context, t *pass.Task) (err error) {
-		results[t.N], err = Run(ctx, t, x.rules, x.src, x.target, write)
-		return err
-	})
+	err := pass.Run(context.Background(), x.plan.Tasks, pass.NewCores(x.workers), pass.Memory{Bytes: 1 << 30, Held: 16},
+		func(ctx context.Context, t *pass.Task) (err error) {
+			results[t.N], err = Run(ctx, t, x.rules, x.src, x.target, write)
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +172,8 @@ func TestUnsorted(t *testing.T) {
 func TestRefused(t *testing.T) {
 	var list []fake.Record
 	for i := range 200 {
-		list = append(list, fake.Record{DB: "0", Type: record.Set, Key: fmt.Appendf(nil, "lost%03d", i), Elems: []record.Element{{Name: []byte("m")}}})
+		list = append(list, fake.Record{DB: "0", Type: record.Set, Key: fmt.Appendf(nil, "lost%03d", i),
+			Elems: []record.Element{{Name: []byte("m")}}})
 	}
 	list = append(list, fake.Record{DB: "0", Type: record.Set, Key: []byte("m"), Elems: []record.Element{{Name: []byte("m")}}},
 		fake.Record{DB: "0", Type: record.Hash, Key: []byte("h"), Elems: []record.Element{{Name: []byte("f")}}})
@@ -190,7 +193,8 @@ func TestRefused(t *testing.T) {
 			tables, _ := x.target.Tables(n)
 			wrote += len(tables)
 		}
-		if n, _ := records(tot); n != 2 || tot.Losses.List()[0].Count != 200 || x.rules.Refused.Load() == allowed || (wrote == 2) != allowed {
+		if n, _ := records(tot); n != 2 || tot.Losses.List()[0].Count != 200 || x.rules.Refused.Load() == allowed ||
+			(wrote == 2) != allowed {
 			t.Errorf("allowed %t: %d records, losses %s, %d tables", allowed, n, text(tot), wrote)
 		}
 	}
@@ -260,7 +264,8 @@ string 2 true [string "note" in database 0 (the target has no such type) string 
 		x := newRoom(t, unheld())
 		c.limits.SameName = true
 		x.to.Bounds, x.to.Groups = c.limits, c.groups
-		x.allowed = []string{"key-too-long", "score-range", "string", record.LossFieldExpiry, record.LossStreamGroups, record.LossBlankStream, record.LossModule}
+		x.allowed = []string{"key-too-long", "score-range", "string", record.LossFieldExpiry, record.LossStreamGroups,
+			record.LossBlankStream, record.LossModule}
 		x.src.Ranges = []format.Range{{Keyspace: "rows"}}
 		x.begin()
 		tot, _ := x.proved()
@@ -305,12 +310,15 @@ func TestRivals(t *testing.T) {
 			if c.rename {
 				x.rules.Memory = pass.NewShares(1<<20, x.plan.Tasks, n)
 				var err error
-				if x.rules.Renames, err = FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(n), pass.Memory{Bytes: 1 << 20, Held: 16}); err != nil {
+				x.rules.Renames, err = FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(n),
+					pass.Memory{Bytes: 1 << 20, Held: 16})
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
 			tot, names := x.proved()
-			if names != c.names || !strings.Contains(text(tot), c.losses) || tot.Ledger.Snapshot()["0/rows"].Rows[record.Copied] == 0 {
+			if names != c.names || !strings.Contains(text(tot), c.losses) ||
+				tot.Ledger.Snapshot()["0/rows"].Rows[record.Copied] == 0 {
 				t.Errorf("%s with %d workers: %s, losses\n%s", c.prefer, n, names, text(tot))
 			}
 		}
@@ -322,14 +330,17 @@ func TestRivals(t *testing.T) {
 func TestRenamedHeadersLoseOnce(t *testing.T) {
 	value := []record.Element{{Name: []byte("m"), Value: []byte("v")}}
 	for _, dry := range []bool{true, false} {
-		x := newRoom(t, []fake.Record{{DB: "0", Type: record.String, Key: []byte("note"), Elems: value}, {DB: "0", Type: record.Set, Key: []byte("note"), Elems: value}})
+		x := newRoom(t, []fake.Record{{DB: "0", Type: record.String, Key: []byte("note"), Elems: value},
+			{DB: "0", Type: record.Set, Key: []byte("note"), Elems: value}})
 		x.to.Bounds, x.to.Groups, x.allowed = format.Limits{StreamGroups: true}, []record.TypeSet{record.AllTypes}, []string{"same-name"}
 		x.begin()
 		x.rules.NewNames = dry
 		if !dry {
 			var err error
 			x.rules.Memory = pass.NewShares(1<<20, x.plan.Tasks, 1)
-			if x.rules.Renames, err = FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1), pass.Memory{Bytes: 1 << 20, Held: 16}); err != nil {
+			x.rules.Renames, err = FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1),
+				pass.Memory{Bytes: 1 << 20, Held: 16})
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -345,7 +356,8 @@ func TestNoRenames(t *testing.T) {
 	x := newRoom(t, []fake.Record{{DB: "0", Type: record.Set, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m")}}}})
 	x.to.Groups = []record.TypeSet{record.Of(record.Set)}
 	x.begin()
-	none, err := FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1), pass.Memory{Bytes: 1 << 20, Held: 16})
+	none, err := FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1),
+		pass.Memory{Bytes: 1 << 20, Held: 16})
 	if err != nil || none == nil || len(none) > 0 {
 		t.Errorf("%v, %v", none, err)
 	}
@@ -356,7 +368,9 @@ func TestManyRenames(t *testing.T) {
 	x := newRoom(t, rivals())
 	x.to.Bounds, x.to.Groups = format.Limits{}, []record.TypeSet{record.AllTypes}
 	x.begin()
-	if _, err := FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1), pass.Memory{Bytes: 1 << 10, Held: 16}); !errors.Is(err, errManyRenames) {
+	_, err := FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1),
+		pass.Memory{Bytes: 1 << 10, Held: 16})
+	if !errors.Is(err, errManyRenames) {
 		t.Error(err)
 	}
 }
@@ -365,7 +379,8 @@ func TestManyRenames(t *testing.T) {
 // is not used.
 func TestRenamedIsGone(t *testing.T) {
 	x := newRoom(t, rivals())
-	r := &renamed{ctx: context.Background(), src: x.src, env: format.Env{Ledger: new(record.Ledger)}, list: []Rename{{db: "0", typ: record.Set, key: []byte("b"), to: []byte("b:set")}}}
+	r := &renamed{ctx: context.Background(), src: x.src, env: format.Env{Ledger: new(record.Ledger)},
+		list: []Rename{{db: "0", typ: record.Set, key: []byte("b"), to: []byte("b:set")}}}
 	if _, err := r.Next(); err == nil || err.Error() != `set "b": gone since it was looked at` {
 		t.Error(err)
 	}
@@ -401,7 +416,8 @@ func TestRunFails(t *testing.T) {
 			t.Errorf("%s: it left %v", want, tables)
 		}
 		if want == "bad row" {
-			if _, _, err := Prove(context.Background(), &x.plan.Tasks[0], x.rules, 1<<20, x.src, nil); err == nil || err.Error() != want {
+			_, _, err := Prove(context.Background(), &x.plan.Tasks[0], x.rules, 1<<20, x.src, nil)
+			if err == nil || err.Error() != want {
 				t.Errorf("proof: %v", err)
 			}
 		}

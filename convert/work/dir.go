@@ -49,8 +49,8 @@ func (w *Dir) tmp() string { return filepath.Join(w.Path, "tmp") }
 const pidFile = "pid"
 
 // workNames are the possible names of entries in a work directory.
-var workNames = []string{journalFile, lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", reportFile, reportFile + halfSuffix,
-	planFile, partsDir}
+var workNames = []string{journalFile, lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", reportFile,
+	reportFile + halfSuffix, planFile, partsDir}
 
 // workSuffix ends the names of work directories.
 const workSuffix = ".kvferry"
@@ -146,7 +146,8 @@ type NoPlaceError struct {
 
 // Error describes the problem and its solution.
 func (e *NoPlaceError) Error() string {
-	return fmt.Sprintf("%s: cannot write to this directory (%v), where the target would be created; choose a writable location", e.Dir, e.Err)
+	return fmt.Sprintf("%s: cannot write to this directory (%v), where the target would be created; choose a writable location",
+		e.Dir, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -43,7 +43,8 @@ func left(t *testing.T, dir string) string {
 // and leaves no files.
 func TestOpen(t *testing.T) {
 	w := opened(t, "")
-	if got := left(t, w.Path); got != "journal lock pid tmp" || w.Spools() != filepath.Join(w.Path, "tmp") || w.Path != Path(w.Target) {
+	if got := left(t, w.Path); got != "journal lock pid tmp" || w.Spools() != filepath.Join(w.Path, "tmp") ||
+		w.Path != Path(w.Target) {
 		t.Errorf("in the work directory: %s; spools in %s", got, w.Spools())
 	}
 	if _, _, err := Open(w.Target, "", true); err == nil || !strings.Contains(err.Error(), "another kvferry is using it (process ") {
@@ -132,7 +133,8 @@ func TestNoPlace(t *testing.T) {
 	_, _, err := Open(target, "", false)
 	full()
 	var unfinished *UnfinishedError
-	if !errors.As(err, &unfinished) || unfinished.Kept || !strings.Contains(err.Error(), "free some space") || !strings.Contains(err.Error(), "left nothing behind") {
+	if !errors.As(err, &unfinished) || unfinished.Kept || !strings.Contains(err.Error(), "free some space") ||
+		!strings.Contains(err.Error(), "left nothing behind") {
 		t.Errorf("full: %v", err)
 	}
 
@@ -146,7 +148,8 @@ func TestNoPlace(t *testing.T) {
 	})
 	_, _, err = Open(target, "", true)
 	mend()
-	if !errors.As(err, &unfinished) || !unfinished.Kept || !unfinished.CanGoOn() || !strings.Contains(err.Error(), "the work so far is kept in "+w.Path) {
+	if !errors.As(err, &unfinished) || !unfinished.Kept || !unfinished.CanGoOn() ||
+		!strings.Contains(err.Error(), "the work so far is kept in "+w.Path) {
 		t.Errorf("resumed: %v", err)
 	}
 	must(t, Drop(target))
@@ -187,7 +190,8 @@ func testSpools(t *testing.T) {
 	}
 	// A link that kvferry did not create is removed, and its target is kept.
 	w, _, err = Open(w.Target, "", false)
-	must(t, err, os.Remove(w.tmp()), os.Symlink(temp, w.tmp()), os.WriteFile(filepath.Join(temp, "mine"), nil, 0o644), w.Discard())
+	must(t, err, os.Remove(w.tmp()), os.Symlink(temp, w.tmp()), os.WriteFile(filepath.Join(temp, "mine"), nil, 0o644),
+		w.Discard())
 	if got := left(t, temp); got != "mine" {
 		t.Errorf("left %s", got)
 	}

@@ -28,7 +28,8 @@ func TestDurable(t *testing.T) {
 	must(t, p.Adopt(attempt(t, p, id, part), part))
 	d.Check(t, p.path(part))
 	w, _, err := Open(filepath.Join(t.TempDir(), "dst"), "", false)
-	must(t, err, disk.Mkdir(w.Data()), disk.Mkdir(filepath.Join(w.Data(), "db")), disk.WriteSynced(filepath.Join(w.Data(), "db", "table"), []byte("rows")), w.Keep())
+	must(t, err, disk.Mkdir(w.Data()), disk.Mkdir(filepath.Join(w.Data(), "db")),
+		disk.WriteSynced(filepath.Join(w.Data(), "db", "table"), []byte("rows")), w.Keep())
 	d.Check(t, w.Kept())
 	must(t, w.Discard())
 }
@@ -63,6 +64,7 @@ func TestSyncs(t *testing.T) {
 	must(t, w.Append(Entry{Proved: true}))
 	journal := strings.TrimPrefix(filepath.Join(w.Path, journalFile), dir+"/")
 	after("a journal", "write "+journal, "sync "+journal)
-	must(t, w.Close(), os.WriteFile(filepath.Join(dir, "table"), []byte("rows"), 0o644), copyTable(filepath.Join(dir, "table"), filepath.Join(dir, "copy")))
+	must(t, w.Close(), os.WriteFile(filepath.Join(dir, "table"), []byte("rows"), 0o644),
+		copyTable(filepath.Join(dir, "table"), filepath.Join(dir, "copy")))
 	after("a copy", "sync copy"+halfSuffix, "rename copy"+halfSuffix)
 }

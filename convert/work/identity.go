@@ -88,7 +88,8 @@ func (id *Identity) Continues(now *Identity) error {
 	}
 	// Compare the target before the other options, which depend on it.
 	if a, b := id.Options["target"], now.Options["target"]; a != b {
-		return fmt.Errorf("it converts to %s, not to %s: name the same target to continue it", strings.TrimSuffix(a, "+"), strings.TrimSuffix(b, "+"))
+		return fmt.Errorf("it converts to %s, not to %s: name the same target to continue it", strings.TrimSuffix(a, "+"),
+			strings.TrimSuffix(b, "+"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(id.Options, now.Options))) {
 		switch a, b := id.Options[name], now.Options[name]; {

@@ -16,11 +16,13 @@ func TestContinues(t *testing.T) {
 	must(t, err)
 	now := time.Unix(1700000000, 0).UTC()
 	src, wal := filepath.Join(dir, "src"), filepath.Join(dir, "wal")
-	must(t, os.Mkdir(src, 0o755), os.Mkdir(wal, 0o755), os.WriteFile(filepath.Join(src, "row"), []byte("1"), 0o644), os.WriteFile(filepath.Join(wal, "log"), nil, 0o644))
+	must(t, os.Mkdir(src, 0o755), os.Mkdir(wal, 0o755), os.WriteFile(filepath.Join(src, "row"), []byte("1"), 0o644),
+		os.WriteFile(filepath.Join(wal, "log"), nil, 0o644))
 	options := map[string]string{"target": "nemo+", "layout": "db"}
 	was, err := NewIdentity(src, wal, options, now)
 	must(t, err)
-	if len(was.Files) != 2 || was.Files[1].Path != "wal-dir:log" || was.Source != src || was.Began.IsZero() || was.Version != journalVersion {
+	if len(was.Files) != 2 || was.Files[1].Path != "wal-dir:log" || was.Source != src || was.Began.IsZero() ||
+		was.Version != journalVersion {
 		t.Errorf("%+v", was)
 	}
 	for want, change := range map[string]func(*Identity){
@@ -56,7 +58,8 @@ func TestName(t *testing.T) {
 	var names []string
 	for _, sub := range []string{"a", "b"} {
 		src := filepath.Join(dir, sub)
-		must(t, os.Mkdir(src, 0o755), os.WriteFile(filepath.Join(src, "row"), []byte("1"), 0o644), os.Chtimes(filepath.Join(src, "row"), now, now.Add(time.Duration(len(names))*time.Hour)))
+		must(t, os.Mkdir(src, 0o755), os.WriteFile(filepath.Join(src, "row"), []byte("1"), 0o644),
+			os.Chtimes(filepath.Join(src, "row"), now, now.Add(time.Duration(len(names))*time.Hour)))
 		id, err := NewIdentity(src, "", map[string]string{"target": "nemo"}, now)
 		must(t, err)
 		names = append(names, id.Name())

@@ -21,7 +21,8 @@ import (
 
 // TestBusy checks that the process that holds the lock is named, if known.
 func TestBusy(t *testing.T) {
-	for pid, want := range map[string]string{"": ": another kvferry is using it", "7\n": ": another kvferry is using it (process 7)", " \n": ": another kvferry is using it"} {
+	for pid, want := range map[string]string{"": ": another kvferry is using it",
+		"7\n": ": another kvferry is using it (process 7)", " \n": ": another kvferry is using it"} {
 		dir := t.TempDir()
 		lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
 		if err == nil && pid != "" {
@@ -67,7 +68,8 @@ func TestJournalCut(t *testing.T) {
 		})
 		first := j.Append(Entry{Task: &result.Result{N: 2}})
 		mend()
-		if then := j.Append(Entry{Task: &result.Result{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
+		then := j.Append(Entry{Task: &result.Result{N: 3}})
+		if !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
 			t.Errorf("%s: %v, and then %v", op, first, then)
 		}
 		must(t, j.Close())
@@ -91,7 +93,8 @@ func TestJournalCut(t *testing.T) {
 // TestJournalOrder checks that results are in the order of the plan, so that reports keep the first samples, in
 // whatever order workers finish.
 func TestJournalOrder(t *testing.T) {
-	state, err := decodeJournal([]byte(`{"plan":{}}` + "\n" + `{"task":{"n":2}}` + "\n" + `{"task":{"n":0}}` + "\n" + `{"task":{"n":1}}` + "\n"))
+	state, err := decodeJournal(
+		[]byte(`{"plan":{}}` + "\n" + `{"task":{"n":2}}` + "\n" + `{"task":{"n":0}}` + "\n" + `{"task":{"n":1}}` + "\n"))
 	if err != nil || len(state.Tasks) != 3 {
 		t.Fatalf("%+v, %v", state, err)
 	}
@@ -140,7 +143,8 @@ func TestJournalState(t *testing.T) {
 	dir := t.TempDir()
 	j, _, err := openJournal(dir, false)
 	must(t, err, j.Append(), j.Append(Entry{Plan: new(Identity)},
-		Entry{Task: &result.Result{N: 1}}, Entry{Task: &result.Result{N: 0}}, Entry{Task: &result.Result{N: 1, Ledger: result.Tallies{"rows": {Entries: 5}}}},
+		Entry{Task: &result.Result{N: 1}}, Entry{Task: &result.Result{N: 0}},
+		Entry{Task: &result.Result{N: 1, Ledger: result.Tallies{"rows": {Entries: 5}}}},
 		Entry{Upload: &Upload{"a", "1"}}, Entry{Upload: &Upload{"b", "2"}}, Entry{Upload: &Upload{"a", "3"}}))
 	far := &Identity{Now: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} // JSON has years of four digits
 	if err := j.Append(Entry{Task: &result.Result{N: 2}}, Entry{Plan: far}); err == nil {
@@ -152,7 +156,8 @@ func TestJournalState(t *testing.T) {
 	if len(state.Tasks) != 2 || state.Tasks[1].N != 1 || state.Tasks[1].Ledger["rows"].Entries != 5 || j.Done() != 2 {
 		t.Errorf("tasks %+v", state.Tasks)
 	}
-	if !reflect.DeepEqual(state.Uploads, map[string]string{"a": "3", "b": "2"}) || !state.uploaded || state.proved || state.Finishing {
+	if !reflect.DeepEqual(state.Uploads, map[string]string{"a": "3", "b": "2"}) || !state.uploaded || state.proved ||
+		state.Finishing {
 		t.Errorf("%+v", state)
 	}
 }
@@ -182,7 +187,8 @@ func TestLockless(t *testing.T) {
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := Entry{
-		Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{db, other}, TargetDBs: plan.Names{other, db}, Tasks: []pass.Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
+		Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{db, other}, TargetDBs: plan.Names{other, db},
+			Tasks: []pass.Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
 		Task: &result.Result{N: 3, Parts: []result.PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
 			Ledger: result.Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
 			Losses: []result.LossKind{{Kind: "k", Samples: []result.Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},
@@ -205,7 +211,8 @@ func TestBegun(t *testing.T) {
 	dir := t.TempDir()
 	begun := filepath.Join(dir, "begun")
 	w, _, err := Open(begun, "", false)
-	must(t, err, w.Append(Entry{Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{"7"}}}}), w.Append(Entry{Task: &result.Result{N: 1}}), w.Close())
+	must(t, err, w.Append(Entry{Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{"7"}}}}),
+		w.Append(Entry{Task: &result.Result{N: 1}}), w.Close())
 	w, _, err = Open(filepath.Join(dir, "fresh"), "", false)
 	must(t, err, w.Close(), os.Mkdir(Path(filepath.Join(dir, "empty")), 0o755), os.Mkdir(filepath.Join(dir, "database"), 0o755))
 	broken := Path(filepath.Join(dir, "broken"))

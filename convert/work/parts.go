@@ -155,7 +155,8 @@ func (p *Parts) Attempt(part pass.Part, temp string) (*Dir, error) {
 
 // Do does a part unless another process does: attempt works in a directory of its own, by the plan of was, which is nil in
 // the first process. fits refuses the plan of another run. already is true if another process was faster.
-func (p *Parts) Do(part pass.Part, temp string, fits func(*Identity) error, attempt func(w *Dir, was *Identity) error) (already bool, err error) {
+func (p *Parts) Do(part pass.Part, temp string, fits func(*Identity) error,
+	attempt func(w *Dir, was *Identity) error) (already bool, err error) {
 	if _, err := OpenParts(p.Target); err != nil {
 		return false, err
 	}

@@ -355,7 +355,8 @@ func TestLinkAll(t *testing.T) {
 		}
 	}
 	must(t, w.Close())
-	for path, want := range map[string]bool{p.Report(part): true, ReportPath("/t"): true, "/t/report.json": false, "/t.kvferry/report.json": false} {
+	for path, want := range map[string]bool{p.Report(part): true, ReportPath("/t"): true, "/t/report.json": false,
+		"/t.kvferry/report.json": false} {
 		if IsReport(path) != want {
 			t.Errorf("%s: want %t", path, want)
 		}

@@ -26,7 +26,8 @@ type PublishedError struct {
 // Error describes the state of the target.
 func (e *PublishedError) Error() string {
 	if e.Synced {
-		return fmt.Sprintf("%s is complete, but %s, which is no longer needed, could not be removed: %v; remove it", cmp.Or(e.Name, e.Target), e.Dir, e.Err)
+		return fmt.Sprintf("%s is complete, but %s, which is no longer needed, could not be removed: %v; remove it",
+			cmp.Or(e.Name, e.Target), e.Dir, e.Err)
 	}
 	todo := "sync the disk and look for them before you rely on them"
 	if e.Kept {

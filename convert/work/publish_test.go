@@ -151,7 +151,8 @@ func TestConclude(t *testing.T) {
 // TestConcludeEarlier completes runs that died at each step after the rename, and no other.
 func TestConcludeEarlier(t *testing.T) {
 	conclude := func(target string, local bool, read error) (bool, error) {
-		return ConcludeEarlier(target, local, func() (*Dir, *State, error) { return Open(target, "", true) }, func() error { return read })
+		return ConcludeEarlier(target, local, func() (*Dir, *State, error) { return Open(target, "", true) },
+			func() error { return read })
 	}
 	unread := errors.New("no report")
 	for name, c := range map[string]struct {

@@ -89,10 +89,12 @@ func TestPartsDo(t *testing.T) {
 	if _, err := p.Do(two, "", func(*Identity) error { return boom }, never); !errors.Is(err, boom) || attempts(t, p) != nil {
 		t.Errorf("another plan: %v, left %s", err, attempts(t, p))
 	}
-	if already, err := p.Do(two, "", fits, func(w *Dir, _ *Identity) error { return errors.Join(boom, w.Discard()) }); already || !errors.Is(err, boom) {
+	if already, err := p.Do(two, "", fits, func(w *Dir, _ *Identity) error { return errors.Join(boom, w.Discard()) }); already ||
+		!errors.Is(err, boom) {
 		t.Errorf("a failed attempt: %t, %v", already, err)
 	}
-	if already, err := p.Do(two, filepath.Join(t.TempDir(), "none"), fits, never); already || !errors.Is(err, fs.ErrNotExist) || attempts(t, p) != nil {
+	if already, err := p.Do(two, filepath.Join(t.TempDir(), "none"), fits, never); already || !errors.Is(err, fs.ErrNotExist) ||
+		attempts(t, p) != nil {
 		t.Errorf("no directory for spools: %t, %v, left %s", already, err, attempts(t, p))
 	}
 	already, err = p.Do(two, "", fits, func(w *Dir, was *Identity) error {
@@ -134,7 +136,8 @@ func TestPartsWhole(t *testing.T) {
 	}
 	for k := 1; k <= 2; k++ {
 		part := pass.Part{K: k, N: 2}
-		if _, err := p.Whole(agree); !errors.As(err, &missing) || missing.Parts != 2 || !slices.Equal(missing.Missing, p.Missing(2)) {
+		if _, err := p.Whole(agree); !errors.As(err, &missing) || missing.Parts != 2 ||
+			!slices.Equal(missing.Missing, p.Missing(2)) {
 			t.Errorf("before part %s: %v", part, err)
 		}
 		if got, err := p.Planned(agree); err != nil || len(got.Plan.Tasks) != 4 {
@@ -259,7 +262,8 @@ func TestPartsOpen(t *testing.T) {
 	p, _ := twoParts(t)
 	w, _, err := p.Open("")
 	must(t, err)
-	if _, _, err := p.Open(""); !errors.Is(err, errBusy) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
+	if _, _, err := p.Open(""); !errors.Is(err, errBusy) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("beside another: %v", err)
 	}
 	must(t, w.Close())

@@ -101,7 +101,8 @@ type ResumeError struct {
 // Error gives the reason and the remedy.
 func (e *ResumeError) Error() string {
 	if e.Parts {
-		return fmt.Sprintf("%s: belongs to other parts: %v; to start over, remove it once no part is running, and run all parts again", e.Dir, e.Err)
+		return fmt.Sprintf("%s: belongs to other parts: %v; to start over, remove it once no part is running, and run all parts again",
+			e.Dir, e.Err)
 	}
 	return fmt.Sprintf("%s: cannot be resumed: %v; start over with --discard", e.Dir, e.Err)
 }

@@ -55,7 +55,8 @@ func (m DBMap) Second(dbs []string) ([]string, error) {
 		}
 		for _, n := range m {
 			if n.B == db {
-				return nil, &DBMapError{fmt.Sprintf("%s: --db %s selects by the names on the first side: say --db %s", n, db, n.A)}
+				return nil,
+					&DBMapError{fmt.Sprintf("%s: --db %s selects by the names on the first side: say --db %s", n, db, n.A)}
 			}
 		}
 	}

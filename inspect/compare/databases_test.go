@@ -76,7 +76,8 @@ func TestDBMapRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.m, err)
 		}
 	}
-	if _, err := dbMap(t, "1=2").pairs([]string{"1", "3"}, []string{"1", "2"}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), `1=2: database "1" of the second`) {
+	if _, err := dbMap(t, "1=2").pairs([]string{"1", "3"}, []string{"1", "2"}); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), `1=2: database "1" of the second`) {
 		t.Errorf("a name for two: %v", err)
 	}
 	if _, err := m.Second([]string{"0", "2"}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "bar=2: --db 2 selects by") {
@@ -120,7 +121,8 @@ func TestDiffMapped(t *testing.T) {
 				t.Errorf("%q, direct %v: %q, %+v", c.dbs, direct, got, res)
 			}
 			other := fake.Named("0", "2", "3")
-			other.Held["2"] = []fake.Record{fake.Rec(record.String, "k", fake.Value("other")).In("2"), fake.Rec(record.String, "new", fake.Value("v")).In("2")}
+			other.Held["2"] = []fake.Record{fake.Rec(record.String, "k", fake.Value("other")).In("2"),
+				fake.Rec(record.String, "new", fake.Value("v")).In("2")}
 			got, _ := compare(other)
 			want := []string{"differs string k #0 =v1/0 =other/0", "extra string new", "missing set s"}
 			if c.dbs == "0" || c.dbs == "0 foo" {

@@ -138,7 +138,8 @@ func prepareDiff(ctx context.Context, o *Options) (*differ, []dbPair, error) {
 	a, b := o.A.Source.Format().Limits(), o.B.Source.Format().Limits()
 	d.res.Seconds = a.Seconds || b.Seconds
 	d.res.PlainZero = a.Place == format.OnServer || b.Place == format.OnServer
-	if err := o.Map.fits(o.A.Source.Databases(), o.B.Source.Databases(), DBNames{"the first dataset", "the second dataset"}); err != nil {
+	if err := o.Map.fits(o.A.Source.Databases(), o.B.Source.Databases(),
+		DBNames{"the first dataset", "the second dataset"}); err != nil {
 		return nil, nil, err
 	}
 	var err error
@@ -321,10 +322,12 @@ func (d *differ) tell(x *Difference) error {
 func (d *differ) single(s, other *side, which Side) error {
 	h := s.head
 	s.head = nil
-	retyped := d.past[1-which] != nil && bytes.Equal(d.past[1-which], h.Key) || other.head != nil && bytes.Equal(other.head.Key, h.Key)
+	retyped := d.past[1-which] != nil && bytes.Equal(d.past[1-which], h.Key) ||
+		other.head != nil && bytes.Equal(other.head.Key, h.Key)
 	d.past[which] = record.KeepKey(d.past[which], h.Key)
 	told := d.res.Differences
-	if err := d.tell(&Difference{Side: which, DB: d.db, Header: h, What: Record, Retyped: retyped}); err != nil || d.res.Differences == told {
+	if err := d.tell(&Difference{Side: which, DB: d.db, Header: h, What: Record, Retyped: retyped}); err != nil ||
+		d.res.Differences == told {
 		return err
 	}
 	if which == OnlyA {

@@ -101,7 +101,8 @@ func TestDiffInSeconds(t *testing.T) {
 }
 
 func TestDiffWhole(t *testing.T) {
-	a, b := fake.New(fake.Rec(record.Hash, "h", fake.Pair("a", "1"), fake.Pair("b", "2")).InNameOrder()), fake.New(fake.Rec(record.List, "l", fake.Value("x")))
+	a, b := fake.New(fake.Rec(record.Hash, "h", fake.Pair("a", "1"), fake.Pair("b", "2")).InNameOrder()),
+		fake.New(fake.Rec(record.List, "l", fake.Value("x")))
 	got, res := diffOf(t, a, b, func(o *Options) { o.Whole = true })
 	want := []string{"missing hash h", "missing hash h #0 a=1/0 -", "missing hash h #1 b=2/0 -", "extra list l", "extra list l #0 - =x/0"}
 	if !slices.Equal(got, want) || res.Differences != 2 {
@@ -180,7 +181,8 @@ func TestDiffStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Diff(ctx, &Options{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return nil }}); !errors.Is(err, context.Canceled) {
+	if _, err := Diff(ctx, &Options{A: scanOf(a), B: scanOf(b), Tell: func(*Difference) error { return nil }}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -220,7 +222,8 @@ func TestDiffPlainZero(t *testing.T) {
 			t.Errorf("two directories, direct %v: %+v", direct, res)
 		}
 		b.Of.Bounds.Place = format.OnServer
-		if got, res := diffOf(t, a, b, func(o *Options) { o.Direct = direct }); !res.Equal || !res.PlainZero || res.Compared() != 1 {
+		if got, res := diffOf(t, a, b, func(o *Options) { o.Direct = direct }); !res.Equal || !res.PlainZero ||
+			res.Compared() != 1 {
 			t.Errorf("a server, direct %v: %q, %+v", direct, got, res)
 		}
 		b.Of.Bounds.Place = format.InDirectory
@@ -236,13 +239,15 @@ func TestDiffFails(t *testing.T) {
 				a, b := fake.Planted()
 				bad := map[bool]*fake.Source{true: a, false: b}[first]
 				if inside {
-					long := fake.Rec(record.Set, "zz", fake.Member("1"), fake.Member("2"), fake.Member("3"), fake.Member("4")).InNameOrder().In("0")
+					long := fake.Rec(record.Set, "zz", fake.Member("1"), fake.Member("2"), fake.Member("3"),
+						fake.Member("4")).InNameOrder().In("0")
 					a.Held["0"], b.Held["0"] = append(a.Held["0"], long), append(b.Held["0"], long)
 					bad.FailInside = func(*record.Header) error { return boom }
 				} else {
 					bad.Fail = func(*record.Header, *format.Env) error { return boom }
 				}
-				o := &Options{A: scanOf(a), B: scanOf(b), Direct: direct, Whole: true, Tell: func(*Difference) error { return nil }}
+				o := &Options{A: scanOf(a), B: scanOf(b), Direct: direct, Whole: true,
+					Tell: func(*Difference) error { return nil }}
 				_, err := Diff(context.Background(), o)
 				side := map[bool]string{true: "first dataset", false: "second dataset"}[first]
 				if !errors.Is(err, boom) || !direct && !strings.HasPrefix(err.Error(), side) {

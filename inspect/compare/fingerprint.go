@@ -26,7 +26,8 @@ func (d PartDifference) String() string {
 		return s + fmt.Sprintf("file: %s, dataset: %s", counted(&d.File), counted(&d.Dataset))
 	}
 	if d.File.Seconds == d.Dataset.Seconds {
-		return s + fmt.Sprintf("expiries differ below the second: file: digest_ms %s, dataset: digest_ms %s", d.File.Millis, d.Dataset.Millis)
+		return s + fmt.Sprintf("expiries differ below the second: file: digest_ms %s, dataset: digest_ms %s", d.File.Millis,
+			d.Dataset.Millis)
 	}
 	return s + fmt.Sprintf("file: digest_s %s, dataset: digest_s %s", d.File.Seconds, d.Dataset.Seconds)
 }

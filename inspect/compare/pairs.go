@@ -20,7 +20,8 @@ type cursor interface {
 
 // merge opens both sides of a database and calls step until both are consumed. c tells step which heads to consume:
 // a's if negative, b's if positive, both if 0; then they have the same key and type.
-func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context.Context, *inspect.Scan, string, record.TypeSet, bool) (C, error), step func(c int, a, b C) error) (err error) {
+func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context.Context, *inspect.Scan, string, record.TypeSet,
+	bool) (C, error), step func(c int, a, b C) error) (err error) {
 	a, err := open(ctx, d.a, p.A, p.both, p.InA)
 	if err != nil {
 		return fmt.Errorf("first dataset: %w", err)

@@ -152,7 +152,8 @@ type digests struct {
 
 // openDigests opens a database in order.
 func openDigests(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*digests, error) {
-	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, record.BatchLen), r: record.Walk(record.Merge())}
+	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, record.BatchLen),
+		r: record.Walk(record.Merge())}
 	if types &= s.Types(db); !has || types == 0 {
 		return out, nil
 	}
@@ -280,7 +281,8 @@ func (d *decisions) add(x *decision, inA bool) error {
 		d.key, d.bare = record.KeepKey(nil, x.header.Key), bare
 	}
 	if inA && d.kept && d.bare == record.Keyed { // a module may have several keyless records besides its values
-		return fmt.Errorf("key %s has several types in the first dataset, but a server holds one type per key: convert it with --on-conflict, and compare the result", record.Quote(d.key))
+		return fmt.Errorf("key %s has several types in the first dataset, but a server holds one type per key: convert it with --on-conflict, and compare the result",
+			record.Quote(d.key))
 	}
 	d.kept = d.kept || inA
 	x.header.Key = d.key

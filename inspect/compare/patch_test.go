@@ -110,7 +110,8 @@ func TestPatch(t *testing.T) {
 			t.Errorf("direct %v: %+v", direct, res)
 		}
 	}
-	if got, res, err := patchOf(t, a, server(fake.New(a.Held["0"]...)), nil); got != nil || !res.Equal || !res.Fingerprints || err != nil {
+	if got, res, err := patchOf(t, a, server(fake.New(a.Held["0"]...)), nil); got != nil || !res.Equal || !res.Fingerprints ||
+		err != nil {
 		t.Errorf("of a copy: %q, %+v, %v", got, res, err)
 	}
 }
@@ -122,10 +123,12 @@ func TestPatchMapped(t *testing.T) {
 	got, res, err := patchOf(t, a, b, func(o *Options) { o.Map = dbMap(t, "bar=2") })
 	want := []string{"put 2/string k 0: =v1", "delete 3/set s 0:", "delete 3/string k 0:"}
 	slices.Sort(got)
-	if err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || len(res.Renamed) != 1 {
+	if err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) ||
+		len(res.Renamed) != 1 {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, _, err := patchOf(t, fake.Named("0", "7"), server(fake.Named("0", "1")), nil); err != nil || len(got) != 4 || !strings.HasPrefix(got[0], "put 7/") {
+	if got, _, err := patchOf(t, fake.Named("0", "7"), server(fake.Named("0", "1")), nil); err != nil || len(got) != 4 ||
+		!strings.HasPrefix(got[0], "put 7/") {
 		t.Errorf("a database that the server does not have: %q, %v", got, err)
 	}
 	got, _, err = patchOf(t, fake.Named("0", "bar"), server(fake.Named("0", "1")), nil)
@@ -168,7 +171,8 @@ func TestPatchFails(t *testing.T) {
 				t.Errorf("direct %v, first %v: %v", direct, first, err)
 			}
 			bad.Fail, bad.FailInside = nil, func(*record.Header) error { return boom }
-			bad.Held["0"] = append(bad.Held["0"], fake.Rec(record.Set, "zz", fake.Member("1"), fake.Member("2"), fake.Member("3"), fake.Member("4")).In("0"))
+			bad.Held["0"] = append(bad.Held["0"], fake.Rec(record.Set, "zz", fake.Member("1"), fake.Member("2"), fake.Member("3"),
+				fake.Member("4")).In("0"))
 			if _, _, err := patchOf(t, a, b, func(o *Options) { o.Direct = direct }); !errors.Is(err, boom) {
 				t.Errorf("direct %v, first %v, within: %v", direct, first, err)
 			}

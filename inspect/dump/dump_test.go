@@ -80,7 +80,8 @@ func (b buried) DeadRecords(ctx context.Context, db string, t record.TypeSet, s 
 // TestDumpDeadProgress reads deleted records: progress must advance by span, and the order must be that of a single
 // pass.
 func TestDumpDeadProgress(t *testing.T) {
-	src := fake.New(fake.Rec(record.Set, "a", fake.Member("1")), fake.Rec(record.Set, "g", fake.Member("2")), fake.Rec(record.Set, "p", fake.Member("3")))
+	src := fake.New(fake.Rec(record.Set, "a", fake.Member("1")), fake.Rec(record.Set, "g", fake.Member("2")),
+		fake.Rec(record.Set, "p", fake.Member("3")))
 	src.Bytes = 3*deadSpanBytes + 1
 	src.Spans = []format.Span{{Hi: []byte("g")}, {Lo: []byte("g"), Hi: []byte("p")}, {Lo: []byte("p")}}
 	meter := progress.Start([]progress.Step{{Name: "read", Weight: 1}}, func(progress.State) {})
@@ -221,7 +222,8 @@ func TestDumpDead(t *testing.T) {
 		}
 		o.Scan.Selection = &filter.Selection{Filter: filter.Filter{Types: record.Of(record.Set)}}
 	}
-	if got, _, err := wordsOf(t, telling{buried{src}}, dead); got != "begin 0/a+1+2; end" || err != nil || !slices.Equal(told, []string{"0alost expiry"}) {
+	if got, _, err := wordsOf(t, telling{buried{src}}, dead); got != "begin 0/a+1+2; end" || err != nil ||
+		!slices.Equal(told, []string{"0alost expiry"}) {
 		t.Errorf("%q, told %q, %v", got, told, err)
 	}
 	if _, _, err := wordsOf(t, src, dead); err == nil || err.Error() != "--dead: fake keeps no deleted records; leave out --dead" {
@@ -312,7 +314,8 @@ func (w *partWriter) Abort() {
 // bound on memory.
 func TestExport(t *testing.T) {
 	source := func() *fake.Source {
-		src := fake.New(fake.Rec(record.Set, "a", fake.Member("1")), fake.Rec(record.Set, "g", fake.Member("2")), fake.Rec(record.Set, "p", fake.Member("3")))
+		src := fake.New(fake.Rec(record.Set, "a", fake.Member("1")), fake.Rec(record.Set, "g", fake.Member("2")),
+			fake.Rec(record.Set, "p", fake.Member("3")))
 		src.Bytes, src.Only = 3*leastBytes, record.Of(record.Set)
 		src.Spans = []format.Span{{Hi: []byte("g")}, {Lo: []byte("g"), Hi: []byte("p")}, {Lo: []byte("p")}}
 		return src
@@ -347,10 +350,12 @@ func TestExport(t *testing.T) {
 		ctx, cancel = context.WithCancel(context.Background())
 		n, err := Export(ctx, s, c.to)
 		cancel()
-		if none := (*filter.NoDatabaseError)(nil); !errors.Is(err, c.want) && !(errors.As(c.want, &none) && errors.As(err, &none)) {
+		none := (*filter.NoDatabaseError)(nil)
+		if !errors.Is(err, c.want) && !(errors.As(c.want, &none) && errors.As(err, &none)) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
-		if got := fmt.Sprint(c.to.keys); c.want == nil && (got != "map[0:[a] 1:[g] 2:[p]]" || n != 3 || c.to.closed != 3 || c.to.aborted > 0) {
+		got := fmt.Sprint(c.to.keys)
+		if c.want == nil && (got != "map[0:[a] 1:[g] 2:[p]]" || n != 3 || c.to.closed != 3 || c.to.aborted > 0) {
 			t.Errorf("%s: %d records, %s, %+v", name, n, got, c.to)
 		}
 		if inside := name == "written" || name == "read"; inside && c.to.aborted == 0 {

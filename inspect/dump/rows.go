@@ -119,7 +119,8 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *i
 	return nil
 }
 
-func (o *RowsOptions) rows(ctx context.Context, ks format.Keyspace, r format.Range, names *inspect.FileNames, gauge *progress.Gauge, n *int64) (err error) {
+func (o *RowsOptions) rows(ctx context.Context, ks format.Keyspace, r format.Range, names *inspect.FileNames,
+	gauge *progress.Gauge, n *int64) (err error) {
 	it, err := ks.Rows(r.Lo, r.Hi)
 	if err != nil {
 		return err

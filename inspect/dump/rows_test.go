@@ -79,10 +79,11 @@ func newDescribed(spaces ...format.Keyspace) described {
 func rowsOf(t *testing.T, src format.Source, change func(*RowsOptions)) ([]string, error) {
 	t.Helper()
 	var got []string
-	o := &RowsOptions{Source: src, Stores: &inspect.Stores{Root: "/data"}, Selection: &filter.Selection{}, Tell: func(r *Row) error {
-		got = append(got, fmt.Sprintf("%s %s %s=%s %s@%d", r.DB, r.Keyspace, r.Key, r.Value, r.Place.File, r.Place.Off))
-		return nil
-	}}
+	o := &RowsOptions{Source: src, Stores: &inspect.Stores{Root: "/data"}, Selection: &filter.Selection{},
+		Tell: func(r *Row) error {
+			got = append(got, fmt.Sprintf("%s %s %s=%s %s@%d", r.DB, r.Keyspace, r.Key, r.Value, r.Place.File, r.Place.Off))
+			return nil
+		}}
 	if change != nil {
 		change(o)
 	}
@@ -130,7 +131,8 @@ func TestRowsFail(t *testing.T) {
 		t.Errorf("a database that is not there: %v", err)
 	}
 	boom := errors.New("boom")
-	for name, ks := range map[string]*rowSpace{"cannot be opened": {err: boom}, "cannot be read": {rows: []string{"h:a 1"}, err: boom}} {
+	for name, ks := range map[string]*rowSpace{"cannot be opened": {err: boom},
+		"cannot be read": {rows: []string{"h:a 1"}, err: boom}} {
 		if _, err := rowsOf(t, newDescribed(format.Keyspace{DB: "0", Name: "meta", Keyspace: ks}), nil); !errors.Is(err, boom) {
 			t.Errorf("a keyspace that %s: %v", name, err)
 		}
@@ -145,8 +147,9 @@ func TestRowsFail(t *testing.T) {
 	for i := range many {
 		many[i] = "h:a 1"
 	}
-	o = &RowsOptions{Source: newDescribed(format.Keyspace{DB: "0", Name: "meta", Keyspace: &rowSpace{rows: many}}), Selection: &filter.Selection{},
-		Tell: func(*Row) error { return nil }}
+	o = &RowsOptions{Source: newDescribed(format.Keyspace{DB: "0", Name: "meta", Keyspace: &rowSpace{rows: many}}),
+		Selection: &filter.Selection{},
+		Tell:      func(*Row) error { return nil }}
 	if _, err := Rows(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}

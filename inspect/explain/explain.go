@@ -166,7 +166,8 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 			return err
 		}
 		if n > 0 || h.Type == record.Stream {
-			s := State{DB: db, Type: h.Type, Elements: n - gone, ExpireMS: h.ExpireMS, State: aliveOrExpired(h.Expired || gone > 0 && gone == n), Version: -1, Count: -1}
+			s := State{DB: db, Type: h.Type, Elements: n - gone, ExpireMS: h.ExpireMS,
+				State: aliveOrExpired(h.Expired || gone > 0 && gone == n), Version: -1, Count: -1}
 			if gone > 0 {
 				s.Detail = record.Count(gone, "field") + " expired"
 			}
@@ -392,7 +393,8 @@ func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 		return true, "meta row"
 	case !r.Meta && r.Version >= 0 && meta.Version >= 0 && !x.liveVersion(meta.Version, r.Version):
 		if r.Version > meta.Version {
-			return false, fmt.Sprintf("version %d is newer than the collection's, %d: no reader shows it", r.Version, meta.Version)
+			return false, fmt.Sprintf("version %d is newer than the collection's, %d: no reader shows it", r.Version,
+				meta.Version)
 		}
 		return false, fmt.Sprintf("stale: of version %d, the collection is at version %d", r.Version, meta.Version)
 	case meta.Count == 0:

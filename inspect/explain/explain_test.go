@@ -232,12 +232,14 @@ func TestExplainLive(t *testing.T) {
 		return nil
 	}
 	_, x := explain(t, s)
-	if len(x.States) != 1 || x.States[0].State != "alive" || x.States[0].Elements != 2 || x.States[0].Count != 1 || len(x.Findings) != 1 {
+	if len(x.States) != 1 || x.States[0].State != "alive" || x.States[0].Elements != 2 || x.States[0].Count != 1 ||
+		len(x.Findings) != 1 {
 		t.Errorf("%+v", x)
 	}
 	s.DBs = []string{"0", "1"}
 	n := 0
-	_, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Where: &filter.Filter{DBs: []string{"7"}}, Now: fake.Now,
+	_, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Where: &filter.Filter{DBs: []string{"7"}},
+		Now:  fake.Now,
 		Tell: func(*Row) error { n++; return nil }})
 	if err != nil || n != 0 {
 		t.Errorf("of another database: %d rows, %v", n, err)
@@ -259,7 +261,9 @@ func TestExplainManyFindings(t *testing.T) {
 		env.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, Key: []byte("other")})
 		return nil
 	}
-	x, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error { return nil }})
+	x, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error {
+		return nil
+	}})
 	if err != nil || len(x.Findings) != maxFindings || x.Omitted != 3 || x.Errors != 2 {
 		t.Errorf("%d findings, %d omitted, %d errors, %v", len(x.Findings), x.Omitted, x.Errors, err)
 	}
@@ -285,7 +289,8 @@ func TestExplainLost(t *testing.T) {
 type oneOrder struct{ *explained }
 
 func (s oneOrder) Where(string, []byte) []format.Range {
-	return []format.Range{{Keyspace: "x", Lo: []byte("m"), Hi: []byte("n")}, {Keyspace: "x", Type: record.Hash, Lo: []byte("d"), Hi: []byte("e")},
+	return []format.Range{{Keyspace: "x", Lo: []byte("m"), Hi: []byte("n")},
+		{Keyspace: "x", Type: record.Hash, Lo: []byte("d"), Hi: []byte("e")},
 		{Keyspace: "x", Type: record.Set, Lo: []byte("f"), Hi: []byte("g")}}
 }
 
@@ -312,17 +317,20 @@ func TestExplainOneOrder(t *testing.T) {
 	}
 	r := fake.Rec(record.Hash, "k", fake.Pair("f", "v")).In("0")
 	src.Held["0"] = []fake.Record{r}
-	if _, x := explain(t, src); len(x.States) != 2 || x.States[0].State != "alive" || x.States[0].Version != 1 || x.States[1].State != "gone" {
+	if _, x := explain(t, src); len(x.States) != 2 || x.States[0].State != "alive" || x.States[0].Version != 1 ||
+		x.States[1].State != "gone" {
 		t.Errorf("with a record: %+v", x.States)
 	}
 	n := 0
-	x, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"), Where: &filter.Filter{Types: record.Of(record.Set)}, Now: fake.Now,
+	x, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"),
+		Where: &filter.Filter{Types: record.Of(record.Set)}, Now: fake.Now,
 		Tell: func(*Row) error { n++; return nil }})
 	if err != nil || n != 2 || len(x.States) != 1 || x.States[0].Type != record.Set {
 		t.Errorf("of sets: %d rows, %+v, %v", n, x, err)
 	}
 	src.Only = record.Of(record.Hash)
-	if _, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"), Where: &filter.Filter{Types: record.Of(record.Set)}, Now: fake.Now,
+	if _, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"),
+		Where: &filter.Filter{Types: record.Of(record.Set)}, Now: fake.Now,
 		Tell: func(*Row) error { return nil }}); err != nil {
 		t.Errorf("of a type that is not there: %v", err)
 	}
@@ -341,7 +349,9 @@ func TestExplainExpired(t *testing.T) {
 		{fake.Now, false, true}, {fake.Now.Add(time.Millisecond), false, false}, {fake.Now.Add(time.Millisecond), true, true}, {fake.Now.Add(time.Second), true, false},
 	} {
 		src.Of.Bounds.Seconds = c.whole
-		x, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"), Now: c.now, Tell: func(*Row) error { return nil }})
+		x, err := Run(context.Background(), &Options{Source: src, Key: []byte("k"), Now: c.now, Tell: func(*Row) error {
+			return nil
+		}})
 		if err != nil || (x.Alive == 1) != c.alive {
 			t.Errorf("%+v: %+v, %v", c, x, err)
 		}
@@ -384,7 +394,9 @@ func (l *badEntries) Next() (*store.Entry, error) { return nil, l.err }
 func TestExplainFails(t *testing.T) {
 	boom := errors.New("boom")
 	run := func(s format.Source, tell error) error {
-		_, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error { return tell }})
+		_, err := Run(context.Background(), &Options{Source: s, Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error {
+			return tell
+		}})
 		return err
 	}
 	for _, bad := range []badSpace{{rows: boom}, {entries: boom}, {next: boom}} {
@@ -415,7 +427,10 @@ func TestExplainFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := Run(ctx, &Options{Source: newExplained(many...), Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error { cancel(); return nil }})
+	_, err := Run(ctx, &Options{Source: newExplained(many...), Key: []byte("k"), Now: fake.Now, Tell: func(*Row) error {
+		cancel()
+		return nil
+	}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}

@@ -61,7 +61,8 @@ func someKey(r *rand.Rand) []byte {
 		case 1:
 			key = fmt.Appendf(key, "%08x", r.Uint32())
 		case 2:
-			key = fmt.Appendf(key, "%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Intn(1<<16), r.Intn(1<<12), r.Intn(1<<12), r.Int63n(1<<48))
+			key = fmt.Appendf(key, "%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Intn(1<<16), r.Intn(1<<12), r.Intn(1<<12),
+				r.Int63n(1<<48))
 		case 3:
 			key = fmt.Appendf(key, "n%c%c", 'a'+r.Intn(26), 'a'+r.Intn(26))
 		default:

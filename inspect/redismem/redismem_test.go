@@ -34,7 +34,9 @@ func mix() (out []sample) {
 	pad := func(i, n int) string { return fmt.Sprintf("%0*d-", n, i) }
 	for i, n := range []int{0, 3, 20, 44, 45, 100, 1000, 70000} {
 		v := string(make([]byte, n))
-		add("string", record.String, "SET", 1, func(int) (record.Element, []string) { return record.Element{Value: []byte(v)}, []string{v} })
+		add("string", record.String, "SET", 1, func(int) (record.Element, []string) {
+			return record.Element{Value: []byte(v)}, []string{v}
+		})
 		add("integer", record.String, "SET", 1, func(int) (record.Element, []string) {
 			v := fmt.Sprint(i * 1_000_003)
 			return record.Element{Value: []byte(v)}, []string{v}
@@ -71,7 +73,9 @@ func streams() (out []sample) {
 	for _, n := range []int{1, 50, 1000} {
 		s := sample{group: "stream", h: record.Header{Type: record.Stream, Key: fmt.Appendf(nil, "stream:%d", n)}}
 		for i := range n {
-			id := record.Element{Name: make([]byte, 16), Value: record.AppendPair(record.AppendPair(nil, []byte("temperature"), fmt.Appendf(nil, "%d.5", i)), []byte("place"), []byte("somewhere"))}
+			id := record.Element{Name: make([]byte, 16),
+				Value: record.AppendPair(record.AppendPair(nil, []byte("temperature"), fmt.Appendf(nil, "%d.5", i)),
+					[]byte("place"), []byte("somewhere"))}
 			s.elements = append(s.elements, id)
 		}
 		out = append(out, s)
@@ -90,7 +94,8 @@ func TestServer(t *testing.T) {
 	}
 	for _, s := range streams() {
 		for i := range s.elements {
-			client.Must(t, "XADD", string(s.h.Key), fmt.Sprint(1700000000000+i*37, "-0"), "temperature", fmt.Sprintf("%d.5", i), "place", "somewhere")
+			client.Must(t, "XADD", string(s.h.Key), fmt.Sprint(1700000000000+i*37, "-0"), "temperature", fmt.Sprintf("%d.5", i),
+				"place", "somewhere")
 		}
 		all = append(all, s)
 	}
@@ -121,7 +126,8 @@ func percent(got, want int64) float64 { return 100 * float64(got-want) / float64
 
 // TestClass checks the size classes of jemalloc in Redis's configuration.
 func TestClass(t *testing.T) {
-	for n, want := range map[int64]int64{1: 8, 8: 8, 9: 16, 17: 24, 64: 64, 65: 80, 81: 96, 128: 128, 129: 160, 257: 320, 513: 640, 4097: 5120, 16385: 20480} {
+	for n, want := range map[int64]int64{1: 8, 8: 8, 9: 16, 17: 24, 64: 64, 65: 80, 81: 96, 128: 128, 129: 160, 257: 320,
+		513: 640, 4097: 5120, 16385: 20480} {
 		if got := class(n); got != want {
 			t.Errorf("class(%d) = %d, want %d", n, got, want)
 		}
@@ -130,7 +136,9 @@ func TestClass(t *testing.T) {
 
 // TestKeys checks that the slots of tables are powers of two.
 func TestKeys(t *testing.T) {
-	for _, c := range []struct{ n, expiring, want int64 }{{0, 0, 0}, {1, 0, 32}, {4, 0, 32}, {5, 0, 64}, {1000, 3, 8192 + 32 + 72}} {
+	for _, c := range []struct {
+		n, expiring, want int64
+	}{{0, 0, 0}, {1, 0, 32}, {4, 0, 32}, {5, 0, 64}, {1000, 3, 8192 + 32 + 72}} {
 		if got := Keys(c.n, c.expiring); got != c.want {
 			t.Errorf("Keys(%d, %d) = %d, want %d", c.n, c.expiring, got, c.want)
 		}
@@ -155,7 +163,8 @@ func TestOpaque(t *testing.T) {
 	if of(record.Hash, expiring) <= of(record.Hash, f) {
 		t.Error("an expiry of a field takes nothing")
 	}
-	for _, e := range []record.Element{{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: -1})},
+	for _, e := range []record.Element{{Kind: record.Group, Name: []byte("g"),
+		Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: -1})},
 		{Kind: record.Consumer, Name: []byte("g"), Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c")})},
 		{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: make([]byte, 16)})}} {
 		if of(record.Stream, e) <= of(record.Stream) {

@@ -110,8 +110,8 @@ func DiffSummary(r *compare.Result, max int, limit string) string {
 	case max > 0 && r.Differences > int64(max):
 		more = fmt.Sprintf(", the first %s shown (%s)", record.Number(int64(max)), limit)
 	}
-	return fmt.Sprintf("%s missing, %s extra, %s differing; %s%s%s", record.Count(r.Missing, "record"), record.Number(r.Extra), record.Number(r.Differing),
-		record.Count(r.Differences, "difference"), more, unit)
+	return fmt.Sprintf("%s missing, %s extra, %s differing; %s%s%s", record.Count(r.Missing, "record"), record.Number(r.Extra),
+		record.Number(r.Differing), record.Count(r.Differences, "difference"), more, unit)
 }
 
 // appendText appends a difference as a line of text.

@@ -148,9 +148,11 @@ func (p *ExplainText) verdict(x *explain.Result) {
 		return
 	}
 	for _, s := range x.States {
-		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), escape.Text(s.DB), typeName(s.Type), escape.Text(stateText(&s)))
+		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), escape.Text(s.DB), typeName(s.Type),
+			escape.Text(stateText(&s)))
 	}
-	fmt.Fprintf(p.out, "%s, %s alive; %s, %s of them dead\n", record.Count(x.Rows, "row"), record.Number(x.Alive), record.Count(x.Bytes, "byte"),
+	fmt.Fprintf(p.out, "%s, %s alive; %s, %s of them dead\n", record.Count(x.Rows, "row"), record.Number(x.Alive),
+		record.Count(x.Bytes, "byte"),
 		record.Number(x.Dead))
 }
 
@@ -229,8 +231,8 @@ type jsonRow struct {
 
 // newJSONRow builds the form of a row shared by explain and dump --raw.
 func newJSONRow(db, keyspace string, t record.Type, row *format.Row, key, value []byte) jsonRow {
-	out := jsonRow{DB: jsonl.Text(db), Keyspace: keyspace, Kind: row.Kind, Key: hex.EncodeToString(key), Value: hex.EncodeToString(value),
-		Bytes: int64(len(key) + len(value)), Fields: []jsonField{}}
+	out := jsonRow{DB: jsonl.Text(db), Keyspace: keyspace, Kind: row.Kind, Key: hex.EncodeToString(key),
+		Value: hex.EncodeToString(value), Bytes: int64(len(key) + len(value)), Fields: []jsonField{}}
 	if t != 0 {
 		out.Type = t.String()
 	}
@@ -323,7 +325,8 @@ func (p *ExplainJSON) Finish(x *explain.Result) error {
 	states, findings := []jsonState{}, []jsonFinding{}
 	for i := range x.States {
 		s := &x.States[i]
-		out := jsonState{DB: jsonl.Text(s.DB), Type: typeName(s.Type), State: s.State, Detail: s.Detail, Elements: s.Elements, ExpireMS: s.ExpireMS}
+		out := jsonState{DB: jsonl.Text(s.DB), Type: typeName(s.Type), State: s.State, Detail: s.Detail, Elements: s.Elements,
+			ExpireMS: s.ExpireMS}
 		if s.Version >= 0 {
 			out.Version = &s.Version
 		}

@@ -34,7 +34,8 @@ func TestExplainOmitted(t *testing.T) {
 
 // TestExplainVerdictFirst checks that the state of a key precedes its rows, of which at most the limit are printed.
 func TestExplainVerdictFirst(t *testing.T) {
-	x := &explain.Result{States: []explain.State{{DB: "0", Type: record.Set, State: "alive", Elements: 3, Version: -1}}, Rows: 3, Alive: 3}
+	x := &explain.Result{States: []explain.State{{DB: "0", Type: record.Set, State: "alive", Elements: 3, Version: -1}}, Rows: 3,
+		Alive: 3}
 	for _, limit := range []int64{2, 3} {
 		var text, json strings.Builder
 		for _, p := range []interface {
@@ -55,7 +56,8 @@ func TestExplainVerdictFirst(t *testing.T) {
 			strings.HasSuffix(out, "and 1 more row (--limit); --format json lists all\n") != (limit == 2) {
 			t.Errorf("%d: %s", limit, out)
 		}
-		if out := json.String(); int64(strings.Count(out, "a row")) != limit || strings.Contains(out, `"rows_omitted":1`) != (limit == 2) {
+		if out := json.String(); int64(strings.Count(out, "a row")) != limit ||
+			strings.Contains(out, `"rows_omitted":1`) != (limit == 2) {
 			t.Errorf("%d: %s", limit, out)
 		}
 	}

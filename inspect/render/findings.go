@@ -97,7 +97,8 @@ type jsonFinding struct {
 
 // newJSONFinding encodes a finding. cause is the index of the finding that it may follow from, or -1.
 func newJSONFinding(f *record.Finding, cause int) jsonFinding {
-	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: jsonl.Text(f.DB), Keyspace: f.Keyspace, Detail: f.Detail, Missing: f.Missing, Unread: f.Unread}
+	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: jsonl.Text(f.DB), Keyspace: f.Keyspace, Detail: f.Detail,
+		Missing: f.Missing, Unread: f.Unread}
 	if cause >= 0 {
 		out.FollowsFrom = &cause
 	}
@@ -146,7 +147,8 @@ type jsonResult struct {
 
 // JSON writes a verification as one JSON document.
 func JSON(w io.Writer, r *Result) error {
-	out := jsonResult{Tool: "kvferry " + r.Tool, Source: r.Source, Format: r.Format, NowMS: r.NowMS, Selected: r.Selected, Seconds: r.Seconds, Verdict: r.Verdict(),
+	out := jsonResult{Tool: "kvferry " + r.Tool, Source: r.Source, Format: r.Format, NowMS: r.NowMS, Selected: r.Selected,
+		Seconds: r.Seconds, Verdict: r.Verdict(),
 		Passed: !r.Failed(), Databases: r.Databases, Records: r.Records, Expired: r.Expired, Elements: r.Elements, Rows: r.Rows,
 		Entries: r.Entries, Files: r.Files, Bytes: r.Bytes, Skipped: r.Skipped, Unread: r.Unread,
 		Counts: []jsonCount{}, Findings: []jsonFinding{}}

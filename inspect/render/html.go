@@ -161,8 +161,8 @@ func (h *htmlPage) histogram(title string, powers []int64, unit func(int64) stri
 		if p < len(powers) {
 			n = powers[p]
 		}
-		h.add("<i style=\"height:max(%dpx,%.2f%%);background:%s\" title=\"%s\"></i>", min(n, 1), 100*float64(n)/float64(most), shade(colour),
-			esc(fmt.Sprintf("%s to %s: %s records", unit(from(p)), unit(1<<min(p, 62)-1), count(n))))
+		h.add("<i style=\"height:max(%dpx,%.2f%%);background:%s\" title=\"%s\"></i>", min(n, 1), 100*float64(n)/float64(most),
+			shade(colour), esc(fmt.Sprintf("%s to %s: %s records", unit(from(p)), unit(1<<min(p, 62)-1), count(n))))
 	}
 	h.add("</span>\n<span class=\"x\">")
 	for i := range ticks { // the first values of columns

@@ -95,14 +95,16 @@ func (h *htmlPage) types() {
 	for i := range s.Types {
 		t := &s.Types[i]
 		shared = shared || t.Shared
-		rows = append(rows, inRedis(s.Redis > 0, 5, Size(t.Redis), words(string(t.DB)), words(t.Type), Number(t.Records), Number(t.Elements),
+		rows = append(rows, inRedis(s.Redis > 0, 5, Size(t.Redis), words(string(t.DB)), words(t.Type), Number(t.Records),
+			Number(t.Elements),
 			Size(t.Bytes), Size(t.Disk), Size(t.Sizes.P50), Size(t.Sizes.P99), Size(t.Sizes.Max), Number(t.Lengths.P50),
 			Number(t.Lengths.P99), Number(t.Lengths.Max), Number(t.Expiring), Number(t.Expired)))
 	}
 	h.section("Types", func() {
-		h.table("Types", inRedis(s.Redis > 0, 5, redisColumn, []column{{"db", "text"}, {"type", "text"}, {"records", ""}, {"elements", ""},
-			{"bytes", ""}, {"on disk", ""}, {"bytes p50", ""}, {"bytes p99", ""}, {"bytes max", ""}, {"elements p50", ""},
-			{"elements p99", ""}, {"elements max", ""}, {"expiring", ""}, {"expired", ""}}...), rows)
+		h.table("Types", inRedis(s.Redis > 0, 5, redisColumn,
+			[]column{{"db", "text"}, {"type", "text"}, {"records", ""}, {"elements", ""},
+				{"bytes", ""}, {"on disk", ""}, {"bytes p50", ""}, {"bytes p99", ""}, {"bytes max", ""}, {"elements p50", ""},
+				{"elements p99", ""}, {"elements max", ""}, {"expiring", ""}, {"expired", ""}}...), rows)
 		if shared {
 			h.note("Bytes on disk are those of files that hold several types.")
 		}
@@ -141,7 +143,8 @@ func (h *htmlPage) memory() {
 	}
 	h.section("Memory in Redis", func() {
 		h.bars("Memory in Redis", lines, record.Bytes)
-		h.note("Estimate of MEMORY USAGE in Redis 7.0 with default settings. With the hash tables of the keys: " + record.Bytes(s.Redis) + ".")
+		h.note("Estimate of MEMORY USAGE in Redis 7.0 with default settings. With the hash tables of the keys: " +
+			record.Bytes(s.Redis) + ".")
 	})
 }
 
@@ -211,8 +214,8 @@ func (h *htmlPage) largest(title string, keys []jsonBig) {
 		[]column{{"key", "text key"}, {"bytes", ""}, {"elements", ""}, {"db", "text"}, {"type", "text"}, {"expires", ""}}...)
 	var rows [][]Cell
 	for _, k := range keys {
-		rows = append(rows, inRedis(redis, 2, Size(k.Redis), keyCell(k.Key), Size(k.Bytes), Number(k.Elements), words(string(k.DB)),
-			words(k.Type), Cell{timeText(k.ExpireMS), k.ExpireMS}))
+		rows = append(rows, inRedis(redis, 2, Size(k.Redis), keyCell(k.Key), Size(k.Bytes), Number(k.Elements),
+			words(string(k.DB)), words(k.Type), Cell{timeText(k.ExpireMS), k.ExpireMS}))
 	}
 	h.section(title, func() { h.table(title, columns, rows) })
 }
@@ -243,8 +246,8 @@ func (h *htmlPage) files() {
 		if level >= 0 {
 			text = fmt.Sprint(level)
 		}
-		rows = append(rows, []Cell{words(name), {text, int64(level)}, Number(int64(l.Files)), Size(l.Bytes), Number(l.Entries), Number(l.Deletes),
-			words(strings.Join(l.Codecs, "+"))})
+		rows = append(rows, []Cell{words(name), {text, int64(level)}, Number(int64(l.Files)), Size(l.Bytes), Number(l.Entries),
+			Number(l.Deletes), words(strings.Join(l.Codecs, "+"))})
 	}
 	for i := range s.Levels {
 		add(&s.Levels[i], s.Levels[i].Keyspace, s.Levels[i].Level)
@@ -260,7 +263,8 @@ func (h *htmlPage) files() {
 	}
 	if len(rows) > 0 {
 		h.section("Files", func() {
-			h.table("Files", []column{{"keyspace", "text"}, {"level", ""}, {"files", ""}, {"bytes", ""}, {"entries", ""}, {"tombstones", ""}, {"codecs", "text"}}, rows)
+			h.table("Files", []column{{"keyspace", "text"}, {"level", ""}, {"files", ""}, {"bytes", ""}, {"entries", ""},
+				{"tombstones", ""}, {"codecs", "text"}}, rows)
 		})
 	}
 }

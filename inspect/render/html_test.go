@@ -31,16 +31,21 @@ func pageStats() *stats.Result {
 		}
 		return h.Distribution()
 	}
-	s := &stats.Result{Source: "/data/<pika>", Selected: inspect.Selected{Filters: filter.Conditions{"sample": {"100"}, "match": {"b:*"}}, Expired: "keep"}, Format: "nemo", Databases: []string{"0", "1"}, NowMS: 1700000000000}
+	s := &stats.Result{Source: "/data/<pika>",
+		Selected: inspect.Selected{Filters: filter.Conditions{"sample": {"100"}, "match": {"b:*"}},
+			Expired: "keep"}, Format: "nemo", Databases: []string{"0", "1"}, NowMS: 1700000000000}
 	for i, t := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet, record.Stream} {
 		n := int64(i + 1)
-		s.Types = append(s.Types, stats.Type{DB: "0", Type: t, Sum: stats.Sum{Records: 100 * n, Elements: 1000 / n, Bytes: 5000 * n * n}, Disk: 4000 * n,
+		s.Types = append(s.Types, stats.Type{DB: "0", Type: t,
+			Sum: stats.Sum{Records: 100 * n, Elements: 1000 / n, Bytes: 5000 * n * n}, Disk: 4000 * n,
 			Expiring: n, Expired: i64(t == record.Hash), Shared: t == record.Stream,
 			Sizes: sizes(1, 10, 100, 1000*n, 100000), Lengths: sizes(0, 1, n, 1<<20), KeySizes: sizes(3, 9)})
 	}
-	s.Expiry = []stats.ExpiryBucket{{Name: "expired", Sum: stats.Sum{Records: 1}}, {Name: "within a day", Sum: stats.Sum{Records: 20, Bytes: 512}}, {Name: "never", Sum: stats.Sum{Records: 2000, Bytes: 2048}}}
+	s.Expiry = []stats.ExpiryBucket{{Name: "expired", Sum: stats.Sum{Records: 1}}, {Name: "within a day",
+		Sum: stats.Sum{Records: 20, Bytes: 512}}, {Name: "never", Sum: stats.Sum{Records: 2000, Bytes: 2048}}}
 	for i, key := range []string{"</script><script>alert(1)</script>", "\xff\x00binary", "用户:1", "tab\there", `quote " and \`} {
-		s.TopBytes = append(s.TopBytes, stats.BigKey{DB: "0", Type: record.Hash, Key: []byte(key), Bytes: int64(900 - i), Elements: int64(i), ExpireMS: int64(i) * 1e12})
+		s.TopBytes = append(s.TopBytes, stats.BigKey{DB: "0", Type: record.Hash, Key: []byte(key), Bytes: int64(900 - i),
+			Elements: int64(i), ExpireMS: int64(i) * 1e12})
 	}
 	s.TopElements = s.TopBytes[:2]
 	s.Prefixes = pagePrefixes(s.TopBytes)
@@ -48,12 +53,15 @@ func pageStats() *stats.Result {
 	s.Deletable = []stats.Deletable{{Why: "no-expiry", Pattern: []byte("<b>:#"), Records: 2, Of: 90, Bytes: 99,
 		Command: []string{"kvferry", "keys", "/data/<pika>", "--match", "<b>:*"}}}
 	g := storage.Garbage{Keyspace: "hash", Bytes: 1000, Freed: 300}
-	g.Rows[record.Copied], g.Rows[record.Stale], g.Rows[record.Orphan], g.Entries, g.Visible, g.Superseded, g.Tombstones = 70, 10, 5, 100, 85, 10, 5
+	g.Rows[record.Copied], g.Rows[record.Stale], g.Rows[record.Orphan], g.Entries, g.Visible, g.Superseded, g.Tombstones = 70, 10,
+		5, 100, 85, 10, 5
 	s.Garbage = []storage.Garbage{g, {Keyspace: "kv"}}
-	s.Files = storage.Files{Levels: []storage.Level{{Keyspace: "hash/default", Level: 0, Files: 2, Bytes: 100, Entries: 10, Codecs: []string{"snappy"}},
+	s.Files = storage.Files{Levels: []storage.Level{{Keyspace: "hash/default", Level: 0, Files: 2, Bytes: 100, Entries: 10,
+		Codecs: []string{"snappy"}},
 		{Keyspace: "hash/default", Level: 6, Files: 20, Bytes: 10000, Entries: 1000, Deletes: 3, Codecs: []string{"none", "zlib"}}},
-		Blobs: []storage.Level{{Keyspace: "hash/default", Level: -1, Files: 3, Bytes: 4096, Entries: 7, Garbage: 2048, Codecs: []string{"lz4"}}},
-		Logs:  storage.Level{Files: 1, Bytes: 50}}
+		Blobs: []storage.Level{{Keyspace: "hash/default", Level: -1, Files: 3, Bytes: 4096, Entries: 7, Garbage: 2048,
+			Codecs: []string{"lz4"}}},
+		Logs: storage.Level{Files: 1, Bytes: 50}}
 	return s
 }
 
@@ -71,7 +79,8 @@ func pagePrefixes(names []stats.BigKey) *stats.Prefix {
 	var all []*stats.Prefix
 	for i, k := range names {
 		name := string(k.Key)
-		all = append(all, prefix(name+":", 300-int64(i), prefix(name+":#", 200), prefix(name+":*:", 50, prefix(name+":*:<i>", 40))))
+		all = append(all, prefix(name+":", 300-int64(i), prefix(name+":#", 200),
+			prefix(name+":*:", 50, prefix(name+":*:<i>", 40))))
 	}
 	root := prefix("", 2000, all...)
 	root.Unlisted = 7
@@ -96,7 +105,8 @@ func htmlOf(t *testing.T, s *stats.Result) string {
 
 // TestStatsSay: every form names the source, the filters, the time and the version, and of what the bytes on disk are.
 func TestStatsSay(t *testing.T) {
-	for name, print := range map[string]func(io.Writer, string, *stats.Result) error{"text": Stats, "json": StatsJSON, "html": HTML} {
+	for name, print := range map[string]func(io.Writer, string, *stats.Result) error{"text": Stats, "json": StatsJSON,
+		"html": HTML} {
 		var b strings.Builder
 		if err := print(&b, "v1.2.3", pageStats()); err != nil {
 			t.Fatal(err)
@@ -129,7 +139,8 @@ func TestBlobFiles(t *testing.T) {
 			Garbage int64 `json:"garbage_bytes"`
 		}
 	}
-	if err := json.Unmarshal(doc.Bytes(), &got); err != nil || len(got.Blobs) != 1 || got.Blobs[0].Files != 3 || got.Blobs[0].Garbage != 2048 {
+	if err := json.Unmarshal(doc.Bytes(), &got); err != nil || len(got.Blobs) != 1 || got.Blobs[0].Files != 3 ||
+		got.Blobs[0].Garbage != 2048 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -153,7 +164,8 @@ func TestHTMLIsSelfContained(t *testing.T) {
 		}
 	}
 	charts, named := strings.Count(markup, `role="img"`), strings.Count(markup, `role="img" aria-label="`)
-	if heads := strings.Count(markup, "<th "); charts != 17 || named != charts || heads != len(regexp.MustCompile(`<th scope="(col|row)"`).FindAllString(markup, -1)) || heads < 150 {
+	if heads := strings.Count(markup, "<th "); charts != 17 || named != charts ||
+		heads != len(regexp.MustCompile(`<th scope="(col|row)"`).FindAllString(markup, -1)) || heads < 150 {
 		t.Errorf("%d charts, %d named; %d heads of columns", charts, named, heads)
 	}
 	if strings.Count(markup, "bar axis") != 5 || strings.Count(markup, `class="x"`) != 12 {
@@ -183,7 +195,8 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	redis.Redis, redis.Types[1].Redis, redis.TopRedis = 1<<20, 1<<19, redis.TopBytes[:1]
 	redis.TopRedis[0].Redis = 1 << 18
 	text = htmlOf(t, redis)
-	if n := strings.Count(text, `<th scope="col">in Redis</th>`); n != 17 || !strings.Contains(text, `aria-label="Memory in Redis: `) ||
+	if n := strings.Count(text, `<th scope="col">in Redis</th>`); n != 17 ||
+		!strings.Contains(text, `aria-label="Memory in Redis: `) ||
 		!strings.Contains(text, `<td data-n="262144">256.0 KiB</td>`) || strings.Contains(markup, "in Redis") {
 		t.Errorf("%d columns of memory in Redis", n)
 	}
@@ -252,7 +265,8 @@ func TestHTMLMap(t *testing.T) {
 	if at := strings.Join(saw.At, ", "); at != "a:*: 2.5 %, a: 15.0 %, a: 15.0 %" {
 		t.Errorf("the focus is on %s", at)
 	}
-	if len(saw.Errors) > 0 || !saw.Focus || saw.Area < 9999 || saw.Area > 10001 || fmt.Sprintf("%q", saw.Seen) != fmt.Sprintf("%q", want) {
+	if len(saw.Errors) > 0 || !saw.Focus || saw.Area < 9999 || saw.Area > 10001 ||
+		fmt.Sprintf("%q", saw.Seen) != fmt.Sprintf("%q", want) {
 		t.Errorf("%+v, want %q", saw, want)
 	}
 }
@@ -260,7 +274,8 @@ func TestHTMLMap(t *testing.T) {
 // TestPageSorts checks that columns of numbers are sorted by number, whatever their texts.
 func TestPageSorts(t *testing.T) {
 	var page bytes.Buffer
-	rows := [][]Cell{{words("a"), words("done"), Size(3 << 20), words("")}, {words("b"), words("open"), {Number: -1}, words("")}, {words("c"), words("done"), Size(20 << 10), words("")}}
+	rows := [][]Cell{{words("a"), words("done"), Size(3 << 20), words("")}, {words("b"), words("open"), {Number: -1}, words("")},
+		{words("c"), words("done"), Size(20 << 10), words("")}}
 	if err := Page(&page, "fleet", "3 datasets", []string{"dataset", "state", "source", "lost"}, rows, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +285,8 @@ const names = [...document.querySelectorAll("tbody tr")].map(row => row.cells[0]
 document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "probe", textContent: JSON.stringify(names) }));
 </script>`
 	var names []string
-	if err := json.Unmarshal(browse(t, strings.Replace(page.String(), "</body>", sorting+"</body>", 1), 1280), &names); err != nil {
+	if err := json.Unmarshal(browse(t, strings.Replace(page.String(), "</body>", sorting+"</body>", 1), 1280),
+		&names); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(names, " "); got != "a c b" {
@@ -330,7 +346,8 @@ func browse(t *testing.T, text string, width int, flags ...string) []byte {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	flags = append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", fmt.Sprintf("--window-size=%d,900", width),
+	flags = append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		fmt.Sprintf("--window-size=%d,900", width),
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--virtual-time-budget=5000", "--dump-dom", "file://"+path)
 	cmd := exec.Command(browser, flags...)
 	out, err := cmd.Output()
@@ -351,7 +368,8 @@ func TestHTMLInBrowser(t *testing.T) {
 		Charts, Bars, Tables, Sorted int
 		Wide                         bool
 	}
-	if err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, pageStats()), "</body>", probe+"</body>", 1), 1280), &saw); err != nil {
+	err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, pageStats()), "</body>", probe+"</body>", 1), 1280), &saw)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if len(saw.Errors) > 0 || len(saw.Wrong) > 0 || saw.Wide {
@@ -360,7 +378,8 @@ func TestHTMLInBrowser(t *testing.T) {
 	if saw.Charts != 17 || saw.Tables != 7 || saw.Bars < 25 || saw.Sorted < 40 {
 		t.Errorf("%d charts with %d bars, %d tables, %d times sorted", saw.Charts, saw.Bars, saw.Tables, saw.Sorted)
 	}
-	if keys := fmt.Sprintf("%q", saw.Keys); !strings.Contains(keys, "alert(1)") || !strings.Contains(keys, `\\xff\\x00binary`) || !strings.Contains(keys, "用户:1") {
+	keys := fmt.Sprintf("%q", saw.Keys)
+	if !strings.Contains(keys, "alert(1)") || !strings.Contains(keys, `\\xff\\x00binary`) || !strings.Contains(keys, "用户:1") {
 		t.Errorf("keys are shown as %s", keys)
 	}
 }
@@ -404,11 +423,13 @@ func TestHTMLWidths(t *testing.T) {
 			Inner                int
 			Wide                 bool
 		}
-		if err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, c.stats), "</body>", widths+"</body>", 1), c.width), &saw); err != nil {
+		err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, c.stats), "</body>", widths+"</body>", 1), c.width), &saw)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if len(saw.Errors) > 0 || len(saw.Cut) > 0 || saw.Wide || saw.Inner > c.width {
-			t.Errorf("%d px (%d inside): errors %q, cut %q, wider than the window: %v", c.width, saw.Inner, saw.Errors, saw.Cut, saw.Wide)
+			t.Errorf("%d px (%d inside): errors %q, cut %q, wider than the window: %v", c.width, saw.Inner, saw.Errors, saw.Cut,
+				saw.Wide)
 		}
 		if c.fits && len(saw.Scrolls) > 0 {
 			t.Errorf("%d px: %q do not fit", c.width, saw.Scrolls)
@@ -452,14 +473,16 @@ func TestHTMLIsLegible(t *testing.T) {
 	for _, scheme := range []int{0, 1} { // dark, light
 		frames := `<!DOCTYPE html><title>frames</title><body style="margin:0">`
 		for _, width := range []int{390, 1280} {
-			frames += fmt.Sprintf(`<iframe style="border:0;width:%dpx;height:800px" srcdoc="%s"></iframe>`, width, html.EscapeString(inner))
+			frames += fmt.Sprintf(`<iframe style="border:0;width:%dpx;height:800px" srcdoc="%s"></iframe>`, width,
+				html.EscapeString(inner))
 		}
 		var pages []struct {
 			Errors, Small, Pale, Outside []string
 			Inner                        int
 			Wide, Dark                   bool
 		}
-		if err := json.Unmarshal(browse(t, frames, 1700, fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme)), &pages); err != nil {
+		err := json.Unmarshal(browse(t, frames, 1700, fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme)), &pages)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if pages[0].Inner+pages[1].Inner != 390+1280 {
@@ -467,8 +490,8 @@ func TestHTMLIsLegible(t *testing.T) {
 		}
 		for _, saw := range pages {
 			if saw.Dark != (scheme == 0) || saw.Wide || len(saw.Errors)+len(saw.Small)+len(saw.Pale)+len(saw.Outside) > 0 {
-				t.Errorf("%d px, dark %v: errors %q, small %q, pale %q, outside %q, wider than the window: %v", saw.Inner, saw.Dark,
-					saw.Errors, saw.Small, saw.Pale, saw.Outside, saw.Wide)
+				t.Errorf("%d px, dark %v: errors %q, small %q, pale %q, outside %q, wider than the window: %v", saw.Inner,
+					saw.Dark, saw.Errors, saw.Small, saw.Pale, saw.Outside, saw.Wide)
 			}
 		}
 	}

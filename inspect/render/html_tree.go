@@ -60,7 +60,8 @@ func (h *htmlPage) prefix(p *jsonPrefix, disk, redis bool, columns int) {
 	if p.Largest != nil {
 		largest = fmt.Sprintf("%s (%s)", keyText(p.Largest.Key), record.Bytes(p.Largest.Bytes))
 	}
-	cells := inRedis(redis, 2, record.Bytes(p.Redis), fmt.Sprintf("%.1f %%", 100*p.Share), record.Bytes(p.Bytes), count(p.Records), count(p.Elements))
+	cells := inRedis(redis, 2, record.Bytes(p.Redis), fmt.Sprintf("%.1f %%", 100*p.Share), record.Bytes(p.Bytes),
+		count(p.Records), count(p.Elements))
 	weight := p.Bytes
 	if disk {
 		cells, weight = slices.Insert(cells, 1, record.Bytes(p.Disk)), p.Disk
@@ -84,7 +85,8 @@ func (h *htmlPage) prefix(p *jsonPrefix, disk, redis bool, columns int) {
 	}
 	text := fmt.Sprintf("%s below %s", record.Number(len(p.Children)), name)
 	if p.Unlisted > 0 {
-		text = fmt.Sprintf("the largest %s of %s below %s", record.Number(len(p.Children)), record.Number(len(p.Children)+p.Unlisted), name)
+		text = fmt.Sprintf("the largest %s of %s below %s", record.Number(len(p.Children)),
+			record.Number(len(p.Children)+p.Unlisted), name)
 	}
 	h.add("<tr><td colspan=\"%d\" class=\"text below\"><details%s><summary>%s</summary>\n", columns, open, esc(text))
 	h.prefixTable(p.Children, name)
@@ -127,6 +129,7 @@ func (h *htmlPage) deletable() {
 		rows = append(rows, []Cell{words(d.What), Number(d.Records), Size(d.Bytes), words(d.Command)})
 	}
 	h.section("What you may be able to delete", func() {
-		h.table("What you may be able to delete", []column{{"what", "text"}, {"records", ""}, {"bytes", ""}, {"command that shows it", "text key"}}, rows)
+		h.table("What you may be able to delete",
+			[]column{{"what", "text"}, {"records", ""}, {"bytes", ""}, {"command that shows it", "text key"}}, rows)
 	})
 }

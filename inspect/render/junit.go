@@ -137,5 +137,6 @@ func (r *Result) failure(kind string, counts []verify.KindCount) *junitFailure {
 	if more := n - int64(len(lines)); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %s more", record.Number(more)))
 	}
-	return &junitFailure{Message: fmt.Sprintf("%s × %s", record.Number(n), kind), Type: severity.String(), Text: strings.Join(lines, "\n")}
+	return &junitFailure{Message: fmt.Sprintf("%s × %s", record.Number(n), kind), Type: severity.String(),
+		Text: strings.Join(lines, "\n")}
 }

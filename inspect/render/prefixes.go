@@ -33,7 +33,8 @@ func prefixTable(b *page.Text, s *stats.Result) {
 
 func prefixRows(t *page.Columns, s *stats.Result, p *stats.Prefix, indent, name string) {
 	sum, never := p.Sum(), p.Never()
-	cells := inRedis[any](s.Redis > 0, 2, record.Bytes(sum.Redis), percent(weight(p), weight(s.Prefixes)), record.Bytes(sum.Bytes), sum.Records, sum.Elements,
+	cells := inRedis[any](s.Redis > 0, 2, record.Bytes(sum.Redis), percent(weight(p), weight(s.Prefixes)),
+		record.Bytes(sum.Bytes), sum.Records, sum.Elements,
 		percent(sum.Records-never.Records, sum.Records), mainType(p), indent+name)
 	if s.Prefixes.Disk > 0 {
 		cells = slices.Insert[[]any, any](cells, 1, record.Bytes(p.Disk))

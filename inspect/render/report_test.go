@@ -31,13 +31,18 @@ func damaged() *Result {
 		{Kind: "orphan-rows", Severity: record.Warning, DB: "0", Type: record.Set, Key: []byte{}, Place: record.Place{File: "/elsewhere/000001.log", Level: -1}, Detail: "data rows without a meta row: 3"},
 		{Kind: "brand-new", Severity: record.Note, Place: record.Place{Level: -1}, Detail: "of a kind that no list has"},
 	}
-	groups := []verify.Group{{GroupID: verify.GroupID{Kind: "count-mismatch", Severity: record.Error, DB: "0", Type: record.Hash, Store: "hashes"},
+	groups := []verify.Group{{GroupID: verify.GroupID{Kind: "count-mismatch", Severity: record.Error, DB: "0", Type: record.Hash,
+		Store: "hashes"},
 		Count: 3, First: []byte("user:1"), Last: []byte("user:3"), Missing: 2000, Short: 3, None: 1}}
-	return &Result{Rest: "kvferry convert", Outcome: &verify.Outcome{Format: "blackwidow", Databases: []string{"0", "1"}, Records: 10, Elements: 20, Groups: groups,
-		Rows: 40, Entries: 50, Files: 3, Bytes: 12345, Data: 12000, Findings: findings, Gravest: findings, Skipped: 2, Unread: []string{"database 0, hash"},
-		Counts: []verify.KindCount{{Kind: "count-mismatch", Severity: record.Error, Count: 3}, {Kind: "damaged-block", Severity: record.Error, Count: 1},
+	return &Result{Rest: "kvferry convert", Outcome: &verify.Outcome{Format: "blackwidow", Databases: []string{"0", "1"},
+		Records: 10, Elements: 20, Groups: groups,
+		Rows: 40, Entries: 50, Files: 3, Bytes: 12345, Data: 12000, Findings: findings, Gravest: findings, Skipped: 2,
+		Unread: []string{"database 0, hash"},
+		Counts: []verify.KindCount{{Kind: "count-mismatch", Severity: record.Error, Count: 3},
+			{Kind: "damaged-block", Severity: record.Error, Count: 1},
 			{Kind: "zset-bad-score", Severity: record.Error, Count: 1}, {Kind: "orphan-rows", Severity: record.Warning, Count: 1}, {Kind: "brand-new", Severity: record.Note, Count: 1}}},
-		Tool: "test", Source: "/data/pika dump", Selected: inspect.Selected{Filters: filter.Conditions{"sample": {"100"}, "type": {"hash"}}}, NowMS: 1700000000000, Seconds: 1.5, FailOn: record.Error}
+		Tool: "test", Source: "/data/pika dump", Selected: inspect.Selected{Filters: filter.Conditions{"sample": {"100"},
+			"type": {"hash"}}}, NowMS: 1700000000000, Seconds: 1.5, FailOn: record.Error}
 }
 
 func sound() *Result {
@@ -97,7 +102,8 @@ func TestSARIFSays(t *testing.T) {
 			t.Errorf("%s points to the rule %+v", r.RuleID, rule)
 		}
 	}
-	if at := run.Results[1].Locations[0].Physical; at.Artifact.URI != "file:///data/pika%20dump/hashes/000010.sst" || at.Region.ByteOffset != 17 {
+	if at := run.Results[1].Locations[0].Physical; at.Artifact.URI != "file:///data/pika%20dump/hashes/000010.sst" ||
+		at.Region.ByteOffset != 17 {
 		t.Errorf("place %+v", at)
 	}
 	if at := run.Results[3].Locations[0].Physical; at.Artifact.URI != "file:///elsewhere/000001.log" {
@@ -226,7 +232,8 @@ func TestJUnitSays(t *testing.T) {
 		if c.XMLName.Local != "testcase" || attr(c, "name") != "count-mismatch" {
 			continue
 		}
-		if len(c.Kids) != 1 || attr(&c.Kids[0], "message") != "3 × count-mismatch" || !strings.Contains(c.Kids[0].Text, `"user:1": count is 3`) ||
+		if len(c.Kids) != 1 || attr(&c.Kids[0], "message") != "3 × count-mismatch" ||
+			!strings.Contains(c.Kids[0].Text, `"user:1": count is 3`) ||
 			!strings.Contains(c.Kids[0].Text, "and 2 more") {
 			t.Errorf("case %+v", c)
 		}
@@ -255,7 +262,8 @@ func TestJSONReport(t *testing.T) {
 		t.Errorf("only the second finding follows from another, the first: %+v", f)
 	}
 	if doc.Passed || len(doc.Counts) != 5 || doc.Findings[0].Key != nil || doc.Findings[1].Key != "user:1" ||
-		fmt.Sprint(doc.Findings[2].Key) != "map[base64:/wA8PiYiJw==]" || doc.Findings[3].Key != "" || doc.Findings[2].Place != nil {
+		fmt.Sprint(doc.Findings[2].Key) != "map[base64:/wA8PiYiJw==]" || doc.Findings[3].Key != "" ||
+		doc.Findings[2].Place != nil {
 		t.Errorf("%+v", doc)
 	}
 }
@@ -310,7 +318,8 @@ func TestReportsSay(t *testing.T) {
 			}
 		}
 	}
-	if r := damaged(); !strings.HasPrefix(r.Line(), "/data/pika dump: 5 errors, 1 warning, 1 note; cause: ") || strings.Contains(r.Line(), "\n") {
+	r := damaged()
+	if !strings.HasPrefix(r.Line(), "/data/pika dump: 5 errors, 1 warning, 1 note; cause: ") || strings.Contains(r.Line(), "\n") {
 		t.Error(r.Line())
 	}
 }
@@ -321,7 +330,8 @@ func TestVerdict(t *testing.T) {
 		return record.Finding{Kind: kind, Severity: s, Place: record.Place{File: file}, Detail: "d"}
 	}
 	lost := func(missing, none, count int64) []verify.Group {
-		return []verify.Group{{GroupID: verify.GroupID{Kind: "count-mismatch", Severity: record.Error}, Count: count, Short: count, Missing: missing, None: none}}
+		return []verify.Group{{GroupID: verify.GroupID{Kind: "count-mismatch", Severity: record.Error}, Count: count,
+			Short: count, Missing: missing, None: none}}
 	}
 	unread := func(n int64, f record.Finding) record.Finding {
 		f.Unread = n
@@ -342,7 +352,8 @@ func TestVerdict(t *testing.T) {
 		"some of keys": {verify.Outcome{Elements: 60, Groups: lost(40, 0, 1), Findings: []record.Finding{finding("count-mismatch", record.Error, "a/1.sst")}},
 			[]string{"lost: 40 elements (40 % of 100) of 1 key", "how sure: everything was read; what", "next: rest"}},
 		"what sound datasets have": {verify.Outcome{Elements: 60, Data: 1000, Groups: append(warned, verify.Group{GroupID: verify.GroupID{Kind: "orphan-rows", Severity: record.Warning, Store: "a"}, Count: 9}),
-			Findings: []record.Finding{unread(999, finding("file-size-mismatch", record.Error, "a/1.sst")), finding("orphan-rows", record.Warning, "a/2.sst")}},
+			Findings: []record.Finding{unread(999, finding("file-size-mismatch", record.Error, "a/1.sst")),
+				finding("orphan-rows", record.Warning, "a/2.sst")}},
 			[]string{"lost: the rows in 999 B that could not be read, 99.9 % of the 1000 B of tables and logs\n",
 				"how sure: at least that much; a key without any row outside the unreadable part leaves no trace; rows without a meta row, as deleted keys leave them, too: of 9 keys\n", "next: rest"}},
 		"values": {verify.Outcome{Findings: []record.Finding{finding("damaged-value", record.Error, "x.rdb"), finding("newer", record.Error, "x.rdb")}},
@@ -399,7 +410,8 @@ func TestVerdict(t *testing.T) {
 func TestFewOfManyFindings(t *testing.T) {
 	v := verify.Outcome{Counts: []verify.KindCount{{Kind: "bad-value", Severity: record.Error, Count: 1234}}}
 	for i := range 9 {
-		v.Findings = append(v.Findings, record.Finding{Kind: "bad-value", Severity: record.Error, Key: fmt.Append(nil, i), Type: record.String, Detail: "d"})
+		v.Findings = append(v.Findings, record.Finding{Kind: "bad-value", Severity: record.Error, Key: fmt.Append(nil, i),
+			Type: record.String, Detail: "d"})
 	}
 	var b strings.Builder
 	if err := Findings(&b, &Result{Outcome: &v}); err != nil {

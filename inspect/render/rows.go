@@ -50,7 +50,8 @@ func NewHexRows(w io.Writer) *HexRows { return &HexRows{bufio.NewWriterSize(w, 2
 
 // Row prints one row.
 func (p *HexRows) Row(r *dump.Row) error {
-	fmt.Fprintf(p.out, "# database %s, %s: %s, %s, seq %d\n", escape.Text(r.DB), escape.Text(r.Keyspace), r.Row.Kind, escape.Text(placeText(r.Place)), r.Place.Seq)
+	fmt.Fprintf(p.out, "# database %s, %s: %s, %s, seq %d\n", escape.Text(r.DB), escape.Text(r.Keyspace), r.Row.Kind,
+		escape.Text(placeText(r.Place)), r.Place.Seq)
 	if r.Row.Err != nil {
 		fmt.Fprintf(p.out, "# malformed: %s\n", escape.Text(r.Row.Err.Error()))
 	}

@@ -76,7 +76,8 @@ func Stats(w io.Writer, tool string, s *stats.Result) error {
 }
 
 func typesTable(b *page.Text, s *stats.Result) {
-	t := newTable(inRedis(s.Redis > 0, 5, "in Redis", "db", "type", "records", "elements", "bytes", "on disk", "expiring", "expired")...)
+	t := newTable(inRedis(s.Redis > 0, 5, "in Redis", "db", "type", "records", "elements", "bytes", "on disk", "expiring",
+		"expired")...)
 	shared := false
 	var sum stats.Type
 	for _, c := range s.Types {
@@ -84,14 +85,16 @@ func typesTable(b *page.Text, s *stats.Result) {
 		if c.Shared {
 			disk, shared = disk+"*", true
 		}
-		t.Add(inRedis[any](s.Redis > 0, 5, record.Bytes(c.Redis), c.DB, c.Type, c.Records, c.Elements, record.Bytes(c.Bytes), disk, c.Expiring, c.Expired)...)
+		t.Add(inRedis[any](s.Redis > 0, 5, record.Bytes(c.Redis), c.DB, c.Type, c.Records, c.Elements, record.Bytes(c.Bytes),
+			disk, c.Expiring, c.Expired)...)
 		sum.Records += c.Records
 		sum.Elements += c.Elements
 		sum.Bytes += c.Bytes
 		sum.Expiring += c.Expiring
 		sum.Expired += c.Expired
 	}
-	t.Add(inRedis[any](s.Redis > 0, 5, record.Bytes(s.Redis), "", "all", sum.Records, sum.Elements, record.Bytes(sum.Bytes), "", sum.Expiring, sum.Expired)...)
+	t.Add(inRedis[any](s.Redis > 0, 5, record.Bytes(s.Redis), "", "all", sum.Records, sum.Elements, record.Bytes(sum.Bytes), "",
+		sum.Expiring, sum.Expired)...)
 	t.Print(b)
 	if s.Redis > 0 {
 		b.WriteString("in Redis: estimate of MEMORY USAGE in Redis 7.0 with default settings; all: with the hash tables of the keys\n")
@@ -137,7 +140,8 @@ func bigTable(b *page.Text, title string, keys []stats.BigKey, redis bool) {
 	fmt.Fprintf(b, "\n%s\n", title)
 	t := newTable(inRedis(redis, 1, "in Redis", "bytes", "elements", "db", "type", "key")...)
 	for _, k := range keys {
-		t.Add(inRedis[any](redis, 1, record.Bytes(k.Redis), record.Bytes(k.Bytes), k.Elements, k.DB, k.Type, cell(record.Quote(k.Key)))...)
+		t.Add(inRedis[any](redis, 1, record.Bytes(k.Redis), record.Bytes(k.Bytes), k.Elements, k.DB, k.Type,
+			cell(record.Quote(k.Key)))...)
 	}
 	t.Print(b)
 }
@@ -231,7 +235,8 @@ func filesTable(b *page.Text, s *stats.Result) {
 		blobs, garbage = blobs+l.Bytes, garbage+l.Garbage
 	}
 	if blobs > 0 {
-		fmt.Fprintf(b, "%s of the %s in blob files belong to values that no row refers to\n", record.Bytes(garbage), record.Bytes(blobs))
+		fmt.Fprintf(b, "%s of the %s in blob files belong to values that no row refers to\n", record.Bytes(garbage),
+			record.Bytes(blobs))
 	}
 }
 

@@ -131,13 +131,15 @@ func StatsJSON(w io.Writer, tool string, s *stats.Result) error {
 }
 
 func newJSONStats(tool string, s *stats.Result) *jsonStats {
-	out := &jsonStats{Tool: "kvferry " + tool, Source: s.Source, Selected: s.Selected, OnDisk: onDisk, Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
-		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), TopRedis: bigKeys(s.TopRedis), Redis: s.Redis, Deletable: []jsonDelete{}, Rows: []jsonGarbage{},
+	out := &jsonStats{Tool: "kvferry " + tool, Source: s.Source, Selected: s.Selected, OnDisk: onDisk, Format: s.Format,
+		NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
+		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), TopRedis: bigKeys(s.TopRedis), Redis: s.Redis,
+		Deletable: []jsonDelete{}, Rows: []jsonGarbage{},
 		Levels: []jsonLevel{}, Blobs: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs), Other: newJSONLevel(&s.Files.Other)}
 	out.Files, out.Bytes = s.Files.Sum()
 	for _, t := range s.Types {
-		out.Types = append(out.Types, jsonType{jsonl.Text(t.DB), t.Type.String(), t.Records, t.Elements, t.Bytes, t.Redis, t.Disk, t.Shared,
-			t.Expiring, t.Expired, t.Sizes, t.Lengths, t.KeySizes, bigKeys(t.Largest)})
+		out.Types = append(out.Types, jsonType{jsonl.Text(t.DB), t.Type.String(), t.Records, t.Elements, t.Bytes, t.Redis, t.Disk,
+			t.Shared, t.Expiring, t.Expired, t.Sizes, t.Lengths, t.KeySizes, bigKeys(t.Largest)})
 	}
 	out.Expiry = append(out.Expiry, buckets(s.Expiry)...)
 	if s.Prefixes != nil {
@@ -145,7 +147,8 @@ func newJSONStats(tool string, s *stats.Result) *jsonStats {
 	}
 	for i := range s.Deletable {
 		d := &s.Deletable[i]
-		out.Deletable = append(out.Deletable, jsonDelete{d.Why, deletableText(d), jsonl.Text(d.DB), d.Pattern, d.Records, d.Of, d.Bytes, deletableLine(d)})
+		out.Deletable = append(out.Deletable, jsonDelete{d.Why, deletableText(d), jsonl.Text(d.DB), d.Pattern, d.Records, d.Of,
+			d.Bytes, deletableLine(d)})
 	}
 	for i := range s.Garbage {
 		out.Rows = append(out.Rows, newJSONGarbage(&s.Garbage[i]))
@@ -177,7 +180,8 @@ func buckets(expiry []stats.ExpiryBucket) (out []jsonBucket) {
 
 func newJSONPrefix(p *stats.Prefix, whole int64) *jsonPrefix {
 	out := &jsonPrefix{DB: jsonl.Text(p.DB), Pattern: p.Pattern, jsonSum: jsonSum(p.Sum()), Disk: p.Disk,
-		Share: float64(weight(p)) / float64(max(whole, 1)), Types: make(map[string]jsonSum), Unlisted: p.Unlisted, Children: []*jsonPrefix{}}
+		Share: float64(weight(p)) / float64(max(whole, 1)), Types: make(map[string]jsonSum), Unlisted: p.Unlisted,
+		Children: []*jsonPrefix{}}
 	for t, sum := range p.Types {
 		if sum.Records > 0 {
 			out.Types[record.Type(t).String()] = jsonSum(sum)

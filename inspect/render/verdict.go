@@ -174,7 +174,8 @@ func (t *findingsText) totals() {
 	}
 	t.b.WriteString(record.Count(r.Elements, "element"))
 	if r.Entries > 0 {
-		fmt.Fprintf(&t.b, ", %s in %s (%s)", record.Count(r.Entries, "entry"), record.Count(int64(r.Files), "file"), record.Bytes(r.Bytes))
+		fmt.Fprintf(&t.b, ", %s in %s (%s)", record.Count(r.Entries, "entry"), record.Count(int64(r.Files), "file"),
+			record.Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&t.b, ": %s\n", Summary(r.Outcome))
 	for _, line := range aboutLines(r.Tool, r.NowMS, &r.Selected, "records and elements are of what passes, entries of what was read, files of everything") {
@@ -233,7 +234,8 @@ func (r *Result) Line() string {
 
 // partly reports whether something of the dataset was not read.
 func (r *Result) partly() bool {
-	return r.Skipped > 0 || len(r.Unread) > 0 || slices.ContainsFunc(r.Gravest, func(f record.Finding) bool { return f.Causes() && f.Loses() })
+	return r.Skipped > 0 || len(r.Unread) > 0 ||
+		slices.ContainsFunc(r.Gravest, func(f record.Finding) bool { return f.Causes() && f.Loses() })
 }
 
 // listing reports whether a file that lists the files of a store is damaged or missing.
@@ -263,7 +265,10 @@ func (r *Result) cause() string {
 // sure describes how sure the loss is.
 func (r *Result) sure() string {
 	errors := r.Total(record.Error)
-	if i := slices.IndexFunc(r.Gravest, func(f record.Finding) bool { return f.Sure != "" && (f.Severity == record.Error || errors == 0) }); i >= 0 {
+	i := slices.IndexFunc(r.Gravest, func(f record.Finding) bool {
+		return f.Sure != "" && (f.Severity == record.Error || errors == 0)
+	})
+	if i >= 0 {
 		return r.Gravest[i].Sure
 	}
 	switch {
@@ -289,7 +294,9 @@ func (r *Result) sure() string {
 func (r *Result) orphans() (n int64) {
 	for i := range r.Groups {
 		g := &r.Groups[i]
-		if g.Orphans() && slices.ContainsFunc(r.Gravest, func(f record.Finding) bool { return f.Causes() && verify.StoreOf(&f) == g.Store }) {
+		if g.Orphans() && slices.ContainsFunc(r.Gravest, func(f record.Finding) bool {
+			return f.Causes() && verify.StoreOf(&f) == g.Store
+		}) {
 			n += g.Count
 		}
 	}
@@ -393,7 +400,8 @@ func (r *Result) elements() string {
 	if missing == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s (%s of %s)", record.Count(missing, "element"), record.Percent(missing, missing+r.Elements), record.Number(missing+r.Elements))
+	text := fmt.Sprintf("%s (%s of %s)", record.Count(missing, "element"), record.Percent(missing, missing+r.Elements),
+		record.Number(missing+r.Elements))
 	switch none {
 	case keys:
 		return text + ", all of " + record.Count(keys, "key")

@@ -40,7 +40,8 @@ func TestVerdictParts(t *testing.T) {
 	} {
 		v := verify.Outcome{Gravest: c.findings, Unread: c.unread}
 		if c.orphans > 0 {
-			v.Groups = []verify.Group{{GroupID: verify.GroupID{Kind: "orphan-rows", Severity: record.Warning, Store: "a"}, Count: c.orphans}}
+			v.Groups = []verify.Group{{GroupID: verify.GroupID{Kind: "orphan-rows", Severity: record.Warning, Store: "a"},
+				Count: c.orphans}}
 		}
 		counts := map[string]int{}
 		for _, f := range c.findings {
@@ -53,7 +54,8 @@ func TestVerdictParts(t *testing.T) {
 			v.Counts[i].Count++
 		}
 		got := (&Result{Outcome: &v, Rest: c.rest}).Verdict()
-		for _, pair := range [][3]string{{"cause", got.Cause, c.want.Cause}, {"how sure", got.Sure, c.want.Sure}, {"next", got.Next, c.want.Next}, {"lost", got.Lost, c.want.Lost}} {
+		for _, pair := range [][3]string{{"cause", got.Cause, c.want.Cause}, {"how sure", got.Sure, c.want.Sure},
+			{"next", got.Next, c.want.Next}, {"lost", got.Lost, c.want.Lost}} {
 			if pair[2] != "" && pair[1] != pair[2] {
 				t.Errorf("%s: %s: %s\nwant %s", c.name, pair[0], pair[1], pair[2])
 			}

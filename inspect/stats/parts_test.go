@@ -92,7 +92,8 @@ func TestMerge(t *testing.T) {
 			t.Fatal(err)
 		}
 		if records != want.Records() || !reflect.DeepEqual(shown(got), shown(want)) {
-			t.Fatalf("round %d, %d parts of %d of %d records:\n%s\nwant\n%s", round, n, records, want.Records(), shown(got), shown(want))
+			t.Fatalf("round %d, %d parts of %d of %d records:\n%s\nwant\n%s", round, n, records, want.Records(), shown(got),
+				shown(want))
 		}
 		stars += strings.Count(shown(want), `"Folded":true`)
 	}

@@ -211,7 +211,8 @@ func (l *candidates) below(n *node, at *candidate, parent *Prefix) {
 func (l *candidates) Len() int { return len(*l) }
 func (l *candidates) Less(i, j int) bool {
 	a, b := &(*l)[i], &(*l)[j]
-	return cmp.Or(cmp.Compare(b.node.bytes, a.node.bytes), cmp.Compare(a.db, b.db), slices.CompareFunc(a.parts, b.parts, func(a, b keyshape.Path) int { return bytes.Compare(a, b) })) < 0
+	return cmp.Or(cmp.Compare(b.node.bytes, a.node.bytes), cmp.Compare(a.db, b.db),
+		slices.CompareFunc(a.parts, b.parts, func(a, b keyshape.Path) int { return bytes.Compare(a, b) })) < 0
 }
 func (l *candidates) Swap(i, j int) { (*l)[i], (*l)[j] = (*l)[j], (*l)[i] }
 func (l *candidates) Push(x any)    { *l = append(*l, x.(candidate)) }

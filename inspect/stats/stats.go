@@ -374,7 +374,8 @@ func (v *counter) weigh(s *record.Record, elems []record.Element) int64 {
 
 // ranks reports whether a record may be one of the largest, which has at most this size, and does not come before first.
 func (v *counter) ranks(c *typeCount, s *Sum, first []byte) bool {
-	return c.largest.ranks(s.Bytes, first) || v.byBytes.ranks(s.Bytes, first) || v.byElem.ranks(s.Elements, first) || v.byRedis.ranks(s.Redis, first)
+	return c.largest.ranks(s.Bytes, first) || v.byBytes.ranks(s.Bytes, first) || v.byElem.ranks(s.Elements, first) ||
+		v.byRedis.ranks(s.Redis, first)
 }
 
 // leads reports whether such a record may be the largest of a path.
@@ -443,8 +444,8 @@ func (v *counter) Merge() {
 
 // result returns the statistics.
 func (v *counter) result(a *About, ledger *record.Ledger) *Result {
-	s := &Result{Source: string(a.Location), Selected: a.Selected, Format: a.Facts.Format, Databases: a.Facts.Names(), NowMS: v.now,
-		TopBytes: v.byBytes.list(), TopElements: v.byElem.list(), Files: a.Facts.Files}
+	s := &Result{Source: string(a.Location), Selected: a.Selected, Format: a.Facts.Format, Databases: a.Facts.Names(),
+		NowMS: v.now, TopBytes: v.byBytes.list(), TopElements: v.byElem.list(), Files: a.Facts.Files}
 	if a.Redis {
 		s.TopRedis, s.Redis = v.byRedis.list(), v.redis()
 	}

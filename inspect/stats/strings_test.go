@@ -20,12 +20,14 @@ func someStrings(rnd *rand.Rand, ascending bool) *record.Batch {
 	prefixes := []string{"", "a:", "a:b:", "user:", "user", "user:x:", ":"}
 	var all []record.Header
 	for i := range rnd.Intn(300) {
-		s := record.Header{DB: "0", Type: record.String, Len: 1, Key: fmt.Appendf(nil, "%s%d", prefixes[rnd.Intn(len(prefixes))], rnd.Intn(100000))}
+		s := record.Header{DB: "0", Type: record.String, Len: 1,
+			Key: fmt.Appendf(nil, "%s%d", prefixes[rnd.Intn(len(prefixes))], rnd.Intn(100000))}
 		if i%7 == 0 {
 			s.Key = s.Key[:rnd.Intn(len(s.Key)+1)]
 		}
 		if rnd.Intn(3) == 0 {
-			s.ExpireMS = fake.Now.UnixMilli() + int64(time.Duration(rnd.Int63n(int64(2*365*day))-int64(day)).Milliseconds()>>rnd.Intn(20))
+			s.ExpireMS = fake.Now.UnixMilli() + int64(
+				time.Duration(rnd.Int63n(int64(2*365*day))-int64(day)).Milliseconds()>>rnd.Intn(20))
 			s.Expired = s.ExpireMS < fake.Now.UnixMilli()
 		}
 		all = append(all, s)
@@ -47,7 +49,8 @@ func TestStatsOfStrings(t *testing.T) {
 	rnd := rand.New(rand.NewSource(11))
 	for round := range 200 {
 		ascending := round%2 == 0
-		o := &Options{Scan: *scanOf(fake.New()), Top: rnd.Intn(5), Delimiter: []string{":", "", "::", "1", keyshape.Auto}[rnd.Intn(5)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
+		o := &Options{Scan: *scanOf(fake.New()), Top: rnd.Intn(5),
+			Delimiter: []string{":", "", "::", "1", keyshape.Auto}[rnd.Intn(5)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
 		memory := int64(8*nodeBytes) << rnd.Intn(12)
 		visitor := func() *counter {
 			v := newCounter(o, "0", newTree(memory, 1))
@@ -66,7 +69,8 @@ func TestStatsOfStrings(t *testing.T) {
 		}
 		batches.places.flush()
 		single.places.flush()
-		if got, want := batches.result(aboutOf(o), new(record.Ledger)), single.result(aboutOf(o), new(record.Ledger)); !reflect.DeepEqual(got, want) {
+		got, want := batches.result(aboutOf(o), new(record.Ledger)), single.result(aboutOf(o), new(record.Ledger))
+		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d, %+v: in batches\n%+v\none by one\n%+v", round, o, got, want)
 		}
 	}

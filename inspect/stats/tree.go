@@ -302,7 +302,8 @@ const maxCrowded = 1 << 10
 const maxPlaces = 128
 
 func newPlaces(to *tree, delimiter string, depth int, db string) *places {
-	p := &places{Shaper: keyshape.Shaper{Delimiter: delimiter, Depth: cmp.Or(depth, keyshape.MaxDepth), Crowded: make(map[string]bool)},
+	p := &places{Shaper: keyshape.Shaper{Delimiter: delimiter, Depth: cmp.Or(depth, keyshape.MaxDepth),
+		Crowded: make(map[string]bool)},
 		to: to, db: db, by: make(map[string]*Count)}
 	p.template = keyshape.HasTemplates(delimiter)
 	return p

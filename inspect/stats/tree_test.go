@@ -24,7 +24,8 @@ func someKey(r *rand.Rand) []byte {
 		case 1:
 			key = fmt.Appendf(key, "%08x", r.Uint32())
 		case 2:
-			key = fmt.Appendf(key, "%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Intn(1<<16), r.Intn(1<<12), r.Intn(1<<12), r.Int63n(1<<48))
+			key = fmt.Appendf(key, "%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Intn(1<<16), r.Intn(1<<12), r.Intn(1<<12),
+				r.Int63n(1<<48))
 		case 3:
 			key = fmt.Appendf(key, "n%c%c", 'a'+r.Intn(26), 'a'+r.Intn(26))
 		default:
@@ -158,7 +159,8 @@ func TestFolded(t *testing.T) {
 	}
 	p.flush()
 	root := to.prefixes(aboutOf(&Options{Scan: *scanOf(fake.New()), Top: 9, Delimiter: keyshape.Auto}))
-	if c := root.Children; len(c) != 1 || string(c[0].Pattern) != "q:*:#" || !c[0].Folded || string(c[0].First) != "q:gg:0" || string(c[0].Last) != "q:zz:399" {
+	c := root.Children
+	if len(c) != 1 || string(c[0].Pattern) != "q:*:#" || !c[0].Folded || string(c[0].First) != "q:gg:0" || string(c[0].Last) != "q:zz:399" {
 		t.Errorf("%+v", c)
 	}
 }

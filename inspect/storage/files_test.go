@@ -29,12 +29,15 @@ func TestFiles(t *testing.T) {
 	files := FactsOf(&inspect.Scan{Source: fake.New()}, stores).Files
 	var got []string
 	for _, l := range files.Levels {
-		got = append(got, fmt.Sprintf("%s L%d %d %d %d %d %d %v %d", l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Codecs, l.MaxSeq))
+		got = append(got, fmt.Sprintf("%s L%d %d %d %d %d %d %v %d", l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes,
+			l.Unknown, l.Codecs, l.MaxSeq))
 	}
 	if fmt.Sprint(got) != "[hash/default L0 1 5 0 0 1 [none] 0 hash/default L1 2 30 11 2 0 [none zlib] 9]" {
 		t.Errorf("levels %q", got)
 	}
-	if b := files.Blobs; len(b) != 1 || b[0].Keyspace != "hash/default" || b[0].Files != 2 || b[0].Bytes != 600 || b[0].Garbage != 80 || b[0].Entries != 6 {
+	b := files.Blobs
+	if len(b) != 1 || b[0].Keyspace != "hash/default" || b[0].Files != 2 || b[0].Bytes != 600 || b[0].Garbage != 80 ||
+		b[0].Entries != 6 {
 		t.Errorf("blob files %+v", b)
 	}
 	if n, bytes := files.Sum(); n != 7 || bytes != 738 {

@@ -19,7 +19,8 @@ type Garbage struct {
 
 // Live returns the number of rows that a conversion keeps.
 func (g *Garbage) Live() int64 {
-	return g.Rows[record.Copied] + g.Rows[record.Index] + g.Rows[record.Filtered] + g.Rows[record.Lost] + g.Rows[record.Housekeeping]
+	return g.Rows[record.Copied] + g.Rows[record.Index] + g.Rows[record.Filtered] + g.Rows[record.Lost] +
+		g.Rows[record.Housekeeping]
 }
 
 // Garbage builds the lines from the ledger of a pass.

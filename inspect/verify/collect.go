@@ -49,7 +49,8 @@ type fileDamage struct {
 }
 
 func newCollector(keep int) *collector {
-	return &collector{max: keep, counts: make(map[KindCount]*KindCount), groups: make(groups), files: make(map[fileDamage]bool), named: make(map[fileDamage]bool)}
+	return &collector{max: keep, counts: make(map[KindCount]*KindCount), groups: make(groups), files: make(map[fileDamage]bool),
+		named: make(map[fileDamage]bool)}
 }
 
 // report takes a finding.

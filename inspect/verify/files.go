@@ -44,7 +44,8 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 	}
 	v.looked = v.o.Files == Always || v.o.Files == Automatic && v.suspicious(v.whole())
 	if v.found.split { // what this part has read is no reason: Merge knows all
-		v.looked = v.o.Files == Always || v.o.Files == Automatic && (v.whole() && v.listed == unlisted || len(v.stores.All()) == 0)
+		v.looked = v.o.Files == Always || v.o.Files == Automatic && (v.whole() && v.listed == unlisted ||
+			len(v.stores.All()) == 0)
 	}
 	if !v.looked {
 		return nil

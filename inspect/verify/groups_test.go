@@ -16,20 +16,23 @@ func TestGroups(t *testing.T) {
 	}
 	all, one := newCollector(2), newCollector(2)
 	all.report(record.Finding{Kind: record.FindFileSize, Severity: record.Error, Place: record.Place{File: "hash/2.sst"}})
-	for _, f := range []record.Finding{miss("b", 3, true), miss("a", 1, false), {Kind: "bad-value", Severity: record.Error, Key: []byte("x")}} {
+	for _, f := range []record.Finding{miss("b", 3, true), miss("a", 1, false),
+		{Kind: "bad-value", Severity: record.Error, Key: []byte("x")}} {
 		all.report(f)
 	}
 	one.report(miss("c", 5, true))
 	one.report(record.Finding{Kind: "orphan-rows", Severity: record.Warning, Key: []byte("s"), Place: record.Place{File: "set/1.sst"}})
 	all.merge(one)
 	got := all.groups.list()
-	if len(got) != 2 || fmt.Sprintf("%s %d %s %s %d %d", got[0].Store, got[0].Count, got[0].First, got[0].Last, got[0].Missing, got[0].None) != "hash 3 a c 9 2" ||
+	if len(got) != 2 || fmt.Sprintf("%s %d %s %s %d %d", got[0].Store, got[0].Count, got[0].First, got[0].Last, got[0].Missing,
+		got[0].None) != "hash 3 a c 9 2" ||
 		got[1].Store != "set" {
 		t.Errorf("%+v", got)
 	}
 	v := &Outcome{}
 	v.Findings, _, _ = all.findings()
-	v.Findings = append(v.Findings, record.Finding{Kind: "orphan-rows", Place: record.Place{File: "set/1.sst"}}, miss("z", 1, true))
+	v.Findings = append(v.Findings, record.Finding{Kind: "orphan-rows", Place: record.Place{File: "set/1.sst"}},
+		miss("z", 1, true))
 	if causes := fmt.Sprint(v.Causes()); len(v.Findings) != 4 || causes != "[-1 -1 -1 0]" && causes != "[-1 0 -1 0]" {
 		t.Errorf("causes %s of %+v", causes, v.Findings)
 	}

@@ -132,7 +132,8 @@ func texts(of []string) (out []jsonl.Text) {
 
 func wire(of []record.Finding) (out []wireFinding) {
 	for _, f := range of {
-		out = append(out, wireFinding{f, jsonl.Text(f.DB), jsonl.Text(f.Keyspace), jsonl.Text(f.Detail), jsonl.Text(f.Place.File)})
+		out = append(out, wireFinding{f, jsonl.Text(f.DB), jsonl.Text(f.Keyspace), jsonl.Text(f.Detail),
+			jsonl.Text(f.Place.File)})
 	}
 	return out
 }
@@ -157,7 +158,8 @@ func Merge(parts []*Partial) (*Outcome, error) {
 			skipped[s] = true
 		}
 	}
-	v.res.Format, v.res.Files, v.res.Bytes, v.res.Data, v.res.Skipped = first.Format, first.Files, first.Bytes, first.Data, int64(len(skipped))
+	v.res.Format, v.res.Files, v.res.Bytes, v.res.Data, v.res.Skipped = first.Format, first.Files, first.Bytes, first.Data,
+		int64(len(skipped))
 	for _, db := range first.Databases {
 		v.res.Databases = append(v.res.Databases, string(db))
 	}
@@ -178,7 +180,8 @@ func Merge(parts []*Partial) (*Outcome, error) {
 // take adds a part.
 func (v *verifier) take(p *Partial) {
 	r := &v.res
-	r.Records, r.Expired, r.Elements, r.Entries = r.Records+p.Records, r.Expired+p.Expired, r.Elements+p.Elements, r.Entries+p.Entries
+	r.Records, r.Expired, r.Elements, r.Entries = r.Records+p.Records, r.Expired+p.Expired, r.Elements+p.Elements,
+		r.Entries+p.Entries
 	for _, text := range p.Unread {
 		if !slices.Contains(r.Unread, string(text)) {
 			r.Unread = append(r.Unread, string(text))

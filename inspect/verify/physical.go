@@ -86,7 +86,8 @@ func (p *physical) keyspace(ctx context.Context, ks store.Keyspace) error {
 }
 
 // entry checks one entry.
-func (p *physical) entry(f *fileCheck, e *store.Entry, compare func(a, b []byte) int, ks store.Keyspace, report func(record.Finding)) {
+func (p *physical) entry(f *fileCheck, e *store.Entry, compare func(a, b []byte) int, ks store.Keyspace,
+	report func(record.Finding)) {
 	f.seen++
 	switch e.Kind {
 	case store.Delete, store.SingleDelete:
@@ -108,9 +109,12 @@ func (p *physical) entry(f *fileCheck, e *store.Entry, compare func(a, b []byte)
 		}
 	}
 	f.lastKey, f.lastSeq = append(f.lastKey[:0], e.Key...), e.Seq
-	if f.outside == nil && (f.Smallest != nil && compare(e.Key, f.Smallest) < 0 || f.Largest != nil && compare(e.Key, f.Largest) > 0) {
-		f.outside = &record.Finding{Kind: record.FindFileBounds, Severity: record.Error, Place: p.place(f, e.Place), Detail: fmt.Sprintf(
-			"key %s is outside %s to %s, the bounds in the MANIFEST", record.Quote(e.Key), record.Quote(f.Smallest), record.Quote(f.Largest))}
+	if f.outside == nil && (f.Smallest != nil && compare(e.Key, f.Smallest) < 0 ||
+		f.Largest != nil && compare(e.Key, f.Largest) > 0) {
+		f.outside = &record.Finding{Kind: record.FindFileBounds, Severity: record.Error, Place: p.place(f, e.Place),
+			Detail: fmt.Sprintf(
+				"key %s is outside %s to %s, the bounds in the MANIFEST", record.Quote(e.Key), record.Quote(f.Smallest),
+				record.Quote(f.Largest))}
 	}
 }
 
@@ -136,7 +140,8 @@ func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
 			Detail: fmt.Sprintf("entries by its properties: %s, found: %s", record.Number(f.Entries), record.Number(f.seen))})
 	case f.Deletes >= 0 && f.Deletes != f.deletes && f.Deletes != f.deletes+f.ranges:
 		report(record.Finding{Kind: record.FindDeleteCount, Severity: record.Error, Place: place,
-			Detail: fmt.Sprintf("tombstones by its properties: %s, found: %s", record.Number(f.Deletes), record.Number(f.deletes+f.ranges))})
+			Detail: fmt.Sprintf("tombstones by its properties: %s, found: %s", record.Number(f.Deletes),
+				record.Number(f.deletes+f.ranges))})
 	}
 }
 

@@ -39,8 +39,8 @@ func (s *standIns) opener(open store.Opener) store.Opener {
 
 // finding turns the error of opening a store into a finding.
 func (s *standIns) finding(dir string, err error) record.Finding {
-	f := record.Finding{Kind: record.FindUnreadableStore, Severity: record.Error, Detail: err.Error(), Unread: inspect.DataOf(dir),
-		Place: record.Place{File: s.stores.Relative(dir), Off: record.NoOffset, Level: -1}}
+	f := record.Finding{Kind: record.FindUnreadableStore, Severity: record.Error, Detail: err.Error(),
+		Unread: inspect.DataOf(dir), Place: record.Place{File: s.stores.Relative(dir), Off: record.NoOffset, Level: -1}}
 	var missing *store.MissingError
 	var c *record.CorruptError
 	switch {

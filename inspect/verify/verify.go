@@ -260,7 +260,8 @@ func (v *verifier) scan(src format.Source, stores *inspect.Stores) *inspect.Scan
 }
 
 // records reads parts. It returns the parts whose rows are out of order.
-func (v *verifier) records(ctx context.Context, scan *inspect.Scan, parts []inspect.Part, resort bool) (again []inspect.Part, err error) {
+func (v *verifier) records(ctx context.Context, scan *inspect.Scan, parts []inspect.Part,
+	resort bool) (again []inspect.Part, err error) {
 	err = scan.RunParts(ctx, parts, func(ctx context.Context, p inspect.Part) (func(), error) {
 		found, ledger := newCollector(v.o.MaxFindings), new(record.Ledger)
 		s := *scan
@@ -308,9 +309,10 @@ func (v *verifier) resorted(ctx context.Context, parts []inspect.Part) (err erro
 	}
 	stores := &inspect.Stores{Root: v.o.Root}
 	known := standIns{stores: stores, report: func(record.Finding) {}, unread: func(string) {}, keyspaces: v.o.Keyspaces}
-	src, err := v.o.Open(ctx, inspect.Opening{Resort: true, Salvage: true, Report: report, Wrap: func(open store.Opener) store.Opener {
-		return known.opener(stores.Opener(open))
-	}})
+	src, err := v.o.Open(ctx, inspect.Opening{Resort: true, Salvage: true, Report: report,
+		Wrap: func(open store.Opener) store.Opener {
+			return known.opener(stores.Opener(open))
+		}})
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,8 @@ func TestPhysical(t *testing.T) {
 			st.Entries = append(st.Entries, entry(r, uint64(100-i)))
 		}
 		if c.blind {
-			st.Damage = &record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "db/t", Off: 7}}
+			st.Damage = &record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error,
+				Place: record.Place{File: "db/t", Off: 7}}
 		}
 		v, got := verify(t, &Options{Open: openTables(fake.New(), st), Files: Always})
 		if got != c.want {
@@ -114,22 +115,26 @@ func TestPhysical(t *testing.T) {
 }
 
 func TestVerifyRecords(t *testing.T) {
-	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x"), fake.Member("y")), fake.Rec(record.Set, "b"), fake.Rec(record.Hash, "h", fake.Pair("f", "v")).Expires(1))
+	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x"), fake.Member("y")), fake.Rec(record.Set, "b"),
+		fake.Rec(record.Hash, "h", fake.Pair("f", "v")).Expires(1))
 	src.Fail = func(h *record.Header, e *format.Env) error {
 		if !e.Deep {
 			t.Error("the format is not asked for everything")
 		}
 		for range 3 {
-			e.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, DB: "0", Type: h.Type, Key: bytes.Clone(h.Key)})
+			e.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, DB: "0", Type: h.Type,
+				Key: bytes.Clone(h.Key)})
 		}
 		e.Report(record.Finding{Kind: "orphan-rows", Severity: record.Warning, Key: bytes.Clone(h.Key)})
 		return nil
 	}
 	v, _ := verify(t, &Options{Open: openTables(src, &fake.Tables{}), MaxFindings: 4})
 	if v.Records != 2 || v.Expired != 1 || v.Elements != 3 || v.Rows != 3 {
-		t.Errorf("%d records, %d expired, %d elements, %d rows: expired records are to be looked at too", v.Records, v.Expired, v.Elements, v.Rows)
+		t.Errorf("%d records, %d expired, %d elements, %d rows: expired records are to be looked at too", v.Records, v.Expired,
+			v.Elements, v.Rows)
 	}
-	if fmt.Sprint(v.Counts) != "[{count-mismatch error 9 0 0} {orphan-rows warning 3 0 0}]" || v.Total(record.Warning) != 12 || v.Total(record.Error) != 9 {
+	if fmt.Sprint(v.Counts) != "[{count-mismatch error 9 0 0} {orphan-rows warning 3 0 0}]" || v.Total(record.Warning) != 12 ||
+		v.Total(record.Error) != 9 {
 		t.Errorf("counts %v", v.Counts)
 	}
 	var keys []string
@@ -150,7 +155,8 @@ func TestVerifyGoesOn(t *testing.T) {
 		{&record.CorruptError{File: "/data/db/t", Off: 99, Field: "block", Err: errors.New("checksum")}, "error damaged-block db/t@99"},
 		{errors.New("disk on fire"), "error unread-rows @0"},
 	} {
-		src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")), fake.Rec(record.Hash, "h", fake.Pair("f", "v")), fake.Rec(record.ZSet, "z", fake.Scored("m", 1)))
+		src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")), fake.Rec(record.Hash, "h", fake.Pair("f", "v")),
+			fake.Rec(record.ZSet, "z", fake.Scored("m", 1)))
 		src.Fail = func(h *record.Header, _ *format.Env) error {
 			if h.Type == record.Hash {
 				return c.err
@@ -166,7 +172,8 @@ func TestVerifyGoesOn(t *testing.T) {
 
 // TestVerifyCountsWholeRecords checks that a record with unreadable elements does not count as verified.
 func TestVerifyCountsWholeRecords(t *testing.T) {
-	src := fake.New(fake.Rec(record.Hash, "g", fake.Pair("f", "v")), fake.Rec(record.Hash, "h", fake.Pair("1", ""), fake.Pair("2", ""), fake.Pair("3", ""), fake.Pair("4", "")))
+	src := fake.New(fake.Rec(record.Hash, "g", fake.Pair("f", "v")),
+		fake.Rec(record.Hash, "h", fake.Pair("1", ""), fake.Pair("2", ""), fake.Pair("3", ""), fake.Pair("4", "")))
 	src.FailInside = func(*record.Header) error { return errors.New("disk on fire") }
 	v, got := verify(t, &Options{Open: openTables(src, &fake.Tables{})})
 	if got != "error unread-rows @0" || v.Records != 1 || v.Elements != 1 {
@@ -195,7 +202,8 @@ func TestVerifyResorts(t *testing.T) {
 		}
 		return open(ctx, how)
 	}})
-	if want := "error key-order db/t@5, error count-mismatch @0, error count-mismatch @0"; got != want || v.Records != 2 || len(v.Unread) != 0 {
+	want := "error key-order db/t@5, error count-mismatch @0, error count-mismatch @0"
+	if got != want || v.Records != 2 || len(v.Unread) != 0 {
 		t.Errorf("found %q, %d records", got, v.Records)
 	}
 }
@@ -343,18 +351,20 @@ func TestVerifyConcerns(t *testing.T) {
 		{"nobody's", filter.Filter{Types: record.Of(record.Set)}, false, Always, nil, 1},
 		{"a failure", filter.Filter{}, true, Automatic, boom, 1},
 	} {
-		src := &whereSource{fake.Named("0", "1"), []format.Range{{Keyspace: "other", Type: record.Set}, {Keyspace: "ks", Type: record.Hash}}}
+		src := &whereSource{fake.Named("0", "1"),
+			[]format.Range{{Keyspace: "other", Type: record.Set}, {Keyspace: "ks", Type: record.Hash}}}
 		st := &checked{Tables: &fake.Tables{}, err: c.err}
 		ks := st.Keyspaces()[0]
 		shared := &sameSpace{st, ks}
 		if c.owned {
 			src.Spaces = []format.Keyspace{{DB: "0", Name: "ks", Keyspace: ks}}
 		}
-		o := &Options{Files: c.files, MaxFindings: 5, Root: "/data", Open: func(ctx context.Context, how inspect.Opening) (format.Source, error) {
-			open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return shared, nil })
-			_, err := open(ctx, "/data/db", &store.Options{})
-			return src, err
-		}}
+		o := &Options{Files: c.files, MaxFindings: 5, Root: "/data",
+			Open: func(ctx context.Context, how inspect.Opening) (format.Source, error) {
+				open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return shared, nil })
+				_, err := open(ctx, "/data/db", &store.Options{})
+				return src, err
+			}}
 		o.Scan.Now, o.Scan.Selection = fake.Now, &filter.Selection{Filter: c.filter}
 		if _, err := Run(context.Background(), o); !errors.Is(err, c.err) || st.checks != c.checks {
 			t.Errorf("%s: %d checks, %v", c.name, st.checks, err)
@@ -392,11 +402,12 @@ func TestVerifyStandsIn(t *testing.T) {
 		{errors.New("disk on fire"), "error unreadable-store db@-1"},
 	} {
 		var st store.Store
-		o := &Options{MaxFindings: 5, Root: dir, Open: func(ctx context.Context, how inspect.Opening) (src format.Source, err error) {
-			open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return nil, c.err })
-			st, err = open(ctx, db, &store.Options{Comparers: []store.Comparer{mine}})
-			return fake.New(fake.Rec(record.Set, "a", fake.Member("x"))), err
-		}}
+		o := &Options{MaxFindings: 5, Root: dir,
+			Open: func(ctx context.Context, how inspect.Opening) (src format.Source, err error) {
+				open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return nil, c.err })
+				st, err = open(ctx, db, &store.Options{Comparers: []store.Comparer{mine}})
+				return fake.New(fake.Rec(record.Set, "a", fake.Member("x"))), err
+			}}
 		for _, known := range []bool{true, false} {
 			o.Keyspaces = func(string) []format.KeyspaceEvidence {
 				if !known {
@@ -413,7 +424,8 @@ func TestVerifyStandsIn(t *testing.T) {
 				t.Errorf("%v: found %s, want %s", c.err, got, c.want)
 			}
 			ks := st.Keyspaces()[0]
-			if want := map[bool]string{true: "zsets mine", false: "default " + store.Bytewise.Name}[known]; ks.Name()+" "+ks.Comparer().Name != want {
+			if want := map[bool]string{true: "zsets mine", false: "default " + store.Bytewise.Name}[known]; ks.Name()+" "+
+				ks.Comparer().Name != want {
 				t.Errorf("%v: stands in with %s, %s", c.err, ks.Name(), ks.Comparer().Name)
 			}
 		}
@@ -435,7 +447,8 @@ func TestVerifyStandsIn(t *testing.T) {
 func TestVerifyCountsStrings(t *testing.T) {
 	src := fake.New(fake.Rec(record.String, "a", fake.Value("1")), fake.Rec(record.String, "b", fake.Value("2")).Expires(1))
 	src.Whole = true
-	if v, got := verify(t, &Options{Open: openTables(src, &fake.Tables{})}); got != "" || v.Records != 2 || v.Expired != 1 || v.Elements != 2 {
+	v, got := verify(t, &Options{Open: openTables(src, &fake.Tables{})})
+	if got != "" || v.Records != 2 || v.Expired != 1 || v.Elements != 2 {
 		t.Errorf("found %q, %+v", got, v)
 	}
 }
@@ -492,8 +505,10 @@ func TestPartsOfVerify(t *testing.T) {
 		src.DBs = append(src.DBs, "\xff")
 		src.Held["\xff"] = src.Held["1"]
 		src.Fail = func(h *record.Header, e *format.Env) error {
-			e.Ledger.Add("\xff", &record.Tally{Entries: 2, Visible: 1, Superseded: 1, Rows: [record.NumClasses]int64{record.Copied: 1}})
-			e.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, DB: h.DB, Type: h.Type, Key: bytes.Clone(h.Key), Missing: 2, Place: record.Place{File: "\xff/t"}})
+			e.Ledger.Add("\xff", &record.Tally{Entries: 2, Visible: 1, Superseded: 1,
+				Rows: [record.NumClasses]int64{record.Copied: 1}})
+			e.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, DB: h.DB, Type: h.Type,
+				Key: bytes.Clone(h.Key), Missing: 2, Place: record.Place{File: "\xff/t"}})
 			if h.Type == record.Set && h.DB == "1" {
 				return &record.CorruptError{File: "/data/db/t", Off: 99, Field: "block", Err: errors.New("checksum")}
 			}
@@ -504,7 +519,8 @@ func TestPartsOfVerify(t *testing.T) {
 		opens := openTables(src, st)
 		open := func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 			how.Report(record.Finding{Kind: record.FindLastSequence, Severity: record.Warning}) // without a place
-			how.Report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: "db", Off: record.NoOffset}})
+			how.Report(record.Finding{Kind: "no-log", Severity: record.Warning,
+				Place: record.Place{File: "db", Off: record.NoOffset}})
 			return opens(ctx, how)
 		}
 		options := func() *Options {

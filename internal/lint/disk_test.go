@@ -21,7 +21,8 @@ var fileCalls = []string{"Open", "OpenFile", "Create", "CreateTemp", "ReadFile",
 var pathCalls = []string{"Glob", "EvalSymlinks", "Walk", "WalkDir"}
 
 // offDisk are the directories whose system calls are not those of the program, or not of Go.
-var offDisk = []string{"internal/sys/disk", "internal/testkit/redistest", "internal/testkit/formattest", "store/grocks", "internal/testkit/testsst", "internal/testkit/s3test", "internal/testkit/fake", "internal/testkit/seed", "internal/testkit/durable", "fixtures", "bench",
+var offDisk = []string{"internal/sys/disk", "internal/testkit/redistest", "internal/testkit/formattest", "store/grocks", "internal/testkit/testsst",
+	"internal/testkit/s3test", "internal/testkit/fake", "internal/testkit/seed", "internal/testkit/durable", "fixtures", "bench",
 	"cmd/kvferry-gen", "cmd/kvferry-docs", "cmd/kvferry-faults", "scripts"}
 
 // TestCallsOnFiles: what the program does with files goes through internal/sys/disk.
@@ -30,7 +31,8 @@ func TestCallsOnFiles(t *testing.T) {
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			if pkg, ok := s.X.(*ast.Ident); ok && (pkg.Name == "os" && slices.Contains(fileCalls, s.Sel.Name) ||
 				pkg.Name == "filepath" && slices.Contains(pathCalls, s.Sel.Name)) {
-				t.Errorf("%s: %s.%s: use internal/sys/disk, so that tests can make it fail", files.Position(n.Pos()), pkg.Name, s.Sel.Name)
+				t.Errorf("%s: %s.%s: use internal/sys/disk, so that tests can make it fail", files.Position(n.Pos()), pkg.Name,
+					s.Sel.Name)
 			}
 		}
 	})
@@ -43,7 +45,8 @@ var numbered = regexp.MustCompile(`%d (?:more |of |other |different |missing )?(
 // TestCountsHaveThousandsSeparated: texts show counts by record.Number or record.Count. Fingerprints have their own form,
 // and what lies below package record cannot call it.
 func TestCountsHaveThousandsSeparated(t *testing.T) {
-	eachFile(t, append([]string{"internal/sys", "internal/pass/filter/conditions.go", "convert/paths", "store/rocks/files", "store/rocks/logfile", "serve/command/fake"}, offDisk...), func(files *token.FileSet, n ast.Node) {
+	eachFile(t, append([]string{"internal/sys", "internal/pass/filter/conditions.go", "convert/paths", "store/rocks/files",
+		"store/rocks/logfile", "serve/command/fake"}, offDisk...), func(files *token.FileSet, n ast.Node) {
 		if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING && numbered.MatchString(s.Value) {
 			t.Errorf("%s: %s: use record.Number", files.Position(n.Pos()), s.Value)
 		}

@@ -117,7 +117,8 @@ var redisRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"internal/testkit/fake", "serve/command/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest", "internal/testkit/s3test", "internal/testkit/seed",
+var forTests = []string{"internal/testkit/fake", "serve/command/fake", "internal/testkit/formattest", "internal/testkit/memstore",
+	"internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest", "internal/testkit/s3test", "internal/testkit/seed",
 	"internal/testkit/durable"}
 
 func formatRules() []rule {

@@ -50,7 +50,8 @@ func sentences(comment string) []string {
 	var text []string
 	for _, line := range strings.Split(comment, "\n") {
 		line = strings.TrimPrefix(strings.TrimPrefix(line, "//"), " ")
-		if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "+-") || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "go:") {
+		if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "+-") || strings.HasPrefix(line, "|") ||
+			strings.HasPrefix(line, "go:") {
 			line = ""
 		}
 		text = append(text, line)
@@ -91,7 +92,8 @@ func TestProse(t *testing.T) {
 			return err
 		}
 		rel := filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator)))
-		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "fixtures" || strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2) {
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "fixtures" ||
+			strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2) {
 			return fs.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") {

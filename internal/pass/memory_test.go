@@ -10,7 +10,8 @@ import (
 func TestLargestFirst(t *testing.T) {
 	var order []int
 	all, sets := record.Of(record.String, record.Set), record.Of(record.Set)
-	for _, x := range LargestFirst([]Task{{N: 0, Types: sets, Bytes: 1}, {N: 1, Types: all, Bytes: 5}, {N: 2, Types: all, Bytes: 5}, {N: 3, Types: sets, Bytes: 3}}) {
+	for _, x := range LargestFirst([]Task{{N: 0, Types: sets, Bytes: 1}, {N: 1, Types: all, Bytes: 5},
+		{N: 2, Types: all, Bytes: 5}, {N: 3, Types: sets, Bytes: 3}}) {
 		order = append(order, x.N)
 	}
 	if fmt.Sprint(order) != "[3 1 2 0]" {

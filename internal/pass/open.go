@@ -62,7 +62,8 @@ func (o *Opening) marks(t *Task) []progress.Mark {
 
 // Select returns a reader of r in which the records that are not selected have their class.
 func (o *Opening) Select(ctx context.Context, r record.Reader) record.Reader {
-	return o.Selection.Apply(ctx, r, filter.ApplyOptions{Now: o.Env.Now, Memory: o.Hold, TempDir: o.Env.TempDir, Skipped: o.Skipped})
+	return o.Selection.Apply(ctx, r, filter.ApplyOptions{Now: o.Env.Now, Memory: o.Hold, TempDir: o.Env.TempDir,
+		Skipped: o.Skipped})
 }
 
 // records returns the records of a task's spans, which it opens one after the other.

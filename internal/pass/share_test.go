@@ -79,7 +79,8 @@ func (r *oneBatch) Next() (*record.Batch, error) { return &r.batch, nil }
 func TestSharedBatches(t *testing.T) {
 	s := newSharing(context.Background(), Memory{8000, 8}, 2)
 	p := Task{share: s.begin()}
-	b := record.Batch{Records: []record.Record{{Header: record.Header{Key: make([]byte, 100)}, N: 1}, {First: 1, N: 1}}, Elems: []record.Element{{}, {Value: make([]byte, 401)}}}
+	b := record.Batch{Records: []record.Record{{Header: record.Header{Key: make([]byte, 100)}, N: 1}, {First: 1, N: 1}},
+		Elems: []record.Element{{}, {Value: make([]byte, 401)}}}
 	r := p.Shared(context.Background(), &oneBatch{batch: b})
 	if got, err := r.Next(); len(got.Records) != 2 || err != nil || p.share.largest != 501 || !s.large.Load() {
 		t.Errorf("%v, largest %d", err, p.share.largest)

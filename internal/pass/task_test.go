@@ -27,7 +27,8 @@ func (s *source) Records(_ context.Context, _ string, _ record.TypeSet, span for
 	b := &record.Batch{}
 	for _, c := range []byte(s.list) {
 		if key := []byte{c}; span.Has(key) {
-			b.Records = append(b.Records, record.Record{Header: record.Header{Type: record.String, Key: key}, Class: record.Copied, First: len(b.Elems), N: 1, Rows: record.Rows{Meta: 1, Of: &record.Places{Meta: "kv"}}})
+			b.Records = append(b.Records, record.Record{Header: record.Header{Type: record.String, Key: key},
+				Class: record.Copied, First: len(b.Elems), N: 1, Rows: record.Rows{Meta: 1, Of: &record.Places{Meta: "kv"}}})
 			b.Elems = append(b.Elems, record.Element{Value: key})
 		}
 	}
@@ -67,7 +68,8 @@ func TestTaskString(t *testing.T) {
 // TestTaskIsData checks that another process reads the task that one has written: a part of no keys is not one of all.
 func TestTaskIsData(t *testing.T) {
 	for _, spans := range [][]format.Span{nil, {}, {{Lo: []byte("a\xff")}}} {
-		was := Task{N: 3, DB: "d\xff", TargetDB: "0", Types: record.Of(record.Set), Group: record.AllTypes, Span: format.Span{Lo: []byte{0}, Hi: []byte{1}}, Bytes: 9, Spans: spans}
+		was := Task{N: 3, DB: "d\xff", TargetDB: "0", Types: record.Of(record.Set), Group: record.AllTypes,
+			Span: format.Span{Lo: []byte{0}, Hi: []byte{1}}, Bytes: 9, Spans: spans}
 		text, err := json.Marshal(was)
 		var is Task
 		if err = errors.Join(err, json.Unmarshal(text, &is)); err != nil || !reflect.DeepEqual(was, is) {

@@ -91,8 +91,9 @@ func (w within) Next() (*record.Batch, error) {
 func TestClusterResume(t *testing.T) {
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes, Expired: true}
 	create := func(dir string) format.Target {
-		return formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{o.DB}, Cluster: true,
-			TempDir: t.TempDir(), Now: fixtures.Clock, Memory: 64 << 10, Build: store.BuildOptions{Sync: true}})
+		return formattest.Create(t, kvrocks.New(), dir,
+			&format.CreateOptions{Create: build.Create, DBs: []string{o.DB}, Cluster: true,
+				TempDir: t.TempDir(), Now: fixtures.Clock, Memory: 64 << 10, Build: store.BuildOptions{Sync: true}})
 	}
 	shard := func(dst format.Target, n int) []store.Table {
 		span := format.Span{Hi: []byte("k")}

@@ -169,7 +169,8 @@ func TestRefused(t *testing.T) {
 	if _, ok := cluster.Order(space).Compare([]byte("\x01n\x00"), nil); ok {
 		t.Error("a key without a slot is compared")
 	}
-	it, err := cluster.OpenMetas(space)(dataset.Absent(codec.FamilyMetadata), format.Span{}, &format.Env{TempDir: t.TempDir()}, 1<<20)
+	it, err := cluster.OpenMetas(space)(
+		dataset.Absent(codec.FamilyMetadata), format.Span{}, &format.Env{TempDir: t.TempDir()}, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -306,7 +306,8 @@ func TestOutcomes(t *testing.T) {
 				row := Describe(c.family, key, value, slotted, lookup)
 				return told(&row)
 			}
-			fmt.Fprintf(&got, "row %d, slots %t: key %s, value %s\n\n", i, slotted, formattest.Damaged(key, func(b []byte) string { return say(b, value) }),
+			fmt.Fprintf(&got, "row %d, slots %t: key %s, value %s\n\n", i, slotted,
+				formattest.Damaged(key, func(b []byte) string { return say(b, value) }),
 				formattest.Damaged(value, func(b []byte) string { return say(key, b) }))
 		}
 	}
@@ -359,7 +360,8 @@ func TestDecodeErrors(t *testing.T) {
 // TestOrder: doubles ascend as numbers do.
 func TestOrder(t *testing.T) {
 	var last []byte
-	for _, f := range []float64{math.Inf(-1), -math.MaxFloat64, -2, -1.5, -5e-324, math.Copysign(0, -1), 0, 5e-324, 1, 1.5, math.MaxFloat64, math.Inf(1)} {
+	for _, f := range []float64{math.Inf(-1), -math.MaxFloat64, -2, -1.5, -5e-324, math.Copysign(0, -1), 0, 5e-324, 1, 1.5,
+		math.MaxFloat64, math.Inf(1)} {
 		b := AppendDouble(nil, f)
 		if bytes.Compare(last, b) >= 0 {
 			t.Errorf("%v comes as %x after %x", f, b, last)

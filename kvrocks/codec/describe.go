@@ -181,7 +181,8 @@ func numberOf(f extraField, b []byte) any {
 
 // below decodes a row below a metadata row. Its kind depends on that row, which is looked up.
 func (d *describer) below(family string, raw, value []byte) {
-	d.Row.Kind = map[string]string{FamilyDefault: "element", FamilyScore: "zset member by score", FamilyStream: "stream row"}[family]
+	d.Row.Kind = map[string]string{FamilyDefault: "element", FamilyScore: "zset member by score",
+		FamilyStream: "stream row"}[family]
 	off, ok := d.home(raw)
 	if !ok {
 		return
@@ -223,7 +224,8 @@ func (d *describer) kindOf(k *SubKey) (kind Kind, expiring bool) {
 }
 
 // elementNames names the rows in default, and the part after the version in their keys.
-var elementNames = [maxKinds][2]string{KindHash: {"hash field", "field"}, KindList: {"list element", "index"}, KindSet: {"set member", "member"},
+var elementNames = [maxKinds][2]string{KindHash: {"hash field", "field"}, KindList: {"list element", "index"},
+	KindSet:  {"set member", "member"},
 	KindZSet: {"zset member", "member"}, KindBitmap: {"bitmap segment", "offset"}, KindSortedInt: {"sortedint id", "id"},
 	KindBloom: {"bloom filter", "filter"}, KindHyperLogLog: {"hyperloglog segment", "segment"},
 	KindTDigest: {"t-digest row", "sub"}, KindTimeSeries: {"time series row", "sub"}, KindCuckoo: {"cuckoo filter page", "sub"}}

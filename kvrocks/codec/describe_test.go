@@ -98,7 +98,8 @@ const expiringHash = "02 00000000 0000000000000007 00000002 01 0000000000000001 
 // told formats the description of a row in one line, without the namespace.
 func told(r *format.Row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %v, key %q, version %d, count %d, expires %d:", r.Kind, r.Type, r.UserKey, r.Version, r.Count, r.ExpireMS)
+	fmt.Fprintf(&b, "%s, %v, key %q, version %d, count %d, expires %d:", r.Kind, r.Type, r.UserKey, r.Version, r.Count,
+		r.ExpireMS)
 	for _, f := range r.Fields {
 		fmt.Fprintf(&b, " %s %s[%d:%d]=%s", f.Name, f.Where[:1], f.Off, f.Off+f.Len, formattest.ShowValue(f.Value))
 	}
@@ -204,7 +205,9 @@ func TestLastValue(t *testing.T) {
 		}
 		return append([]byte("value of "), key...)
 	}
-	for _, c := range []struct{ key, want string }{{"", "value of "}, {"a", "value of a"}, {"a", "value of a"}, {"none", ""}, {"none", ""}, {"b", "value of b"}, {"a", "value of a"}} {
+	for _, c := range []struct {
+		key, want string
+	}{{"", "value of "}, {"a", "value of a"}, {"a", "value of a"}, {"none", ""}, {"none", ""}, {"b", "value of b"}, {"a", "value of a"}} {
 		key := []byte(c.key)
 		if got := l.Of(key, look); string(got) != c.want {
 			t.Errorf("%q: %q", c.key, got)

@@ -60,7 +60,8 @@ func GroupElement(k *GroupKey, value []byte) ([]byte, error) {
 	switch k.Kind {
 	case KindGroup:
 		g, err := DecodeGroup(value)
-		return record.AppendGroup(counts(g.Consumers, g.Pending), &record.GroupState{Last: g.LastDelivered[:], Read: g.EntriesRead}), err
+		return record.AppendGroup(counts(g.Consumers, g.Pending),
+			&record.GroupState{Last: g.LastDelivered[:], Read: g.EntriesRead}), err
 	case KindConsumer:
 		c, err := DecodeConsumer(value)
 		return record.AppendConsumer(counts(c.Pending, 0), &record.ConsumerState{Name: k.Consumer,
@@ -184,12 +185,14 @@ func (s *ModuleSums) Wrong(kind Kind, extras []byte) string {
 	case KindBloom:
 		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
 		if filters != s.rows || size != s.bytes {
-			return fmt.Sprintf("metadata says %s filters of %s bytes, found %s of %s", record.Number(filters), record.Number(size), record.Number(s.rows), record.Number(s.bytes))
+			return fmt.Sprintf("metadata says %s filters of %s bytes, found %s of %s", record.Number(filters),
+				record.Number(size), record.Number(s.rows), record.Number(s.bytes))
 		}
 	case KindTDigest:
 		unmerged, merged := binary.BigEndian.Uint64(extras[8:]), binary.BigEndian.Uint64(extras[16:])
 		if merged != s.centroids || unmerged != s.buffered {
-			return fmt.Sprintf("metadata says %s merged nodes and %s others, found %s and %s", record.Number(merged), record.Number(unmerged), record.Number(s.centroids), record.Number(s.buffered))
+			return fmt.Sprintf("metadata says %s merged nodes and %s others, found %s and %s", record.Number(merged),
+				record.Number(unmerged), record.Number(s.centroids), record.Number(s.buffered))
 		}
 	}
 	return ""

@@ -14,11 +14,13 @@ import (
 
 // TestPart: parts come back unchanged; every strict prefix of their lengths is refused, and no length is trusted.
 func TestPart(t *testing.T) {
-	for _, p := range []Part{{Meta: true, Size: 1 << 40}, {Meta: true, Size: 3, Value: []byte("extras")}, {Sub: []byte{}, Value: []byte{}},
+	for _, p := range []Part{{Meta: true, Size: 1 << 40}, {Meta: true, Size: 3, Value: []byte("extras")},
+		{Sub: []byte{}, Value: []byte{}},
 		{Sub: []byte("sub"), Value: []byte("value")}, {Sub: bytes.Repeat([]byte("s"), 300), Value: []byte{0}}} {
 		b := AppendPart([]byte("x"), p)[1:]
 		got, err := DecodePart(b)
-		if err != nil || got.Meta != p.Meta || got.Size != p.Size || !bytes.Equal(got.Sub, p.Sub) || !bytes.Equal(got.Value, p.Value) {
+		if err != nil || got.Meta != p.Meta || got.Size != p.Size || !bytes.Equal(got.Sub, p.Sub) ||
+			!bytes.Equal(got.Value, p.Value) {
 			t.Errorf("%+v: %+v, %v", p, got, err)
 		}
 		for n := range len(b) - len(p.Value) {
@@ -108,12 +110,14 @@ func TestGroupElements(t *testing.T) {
 			if keyErr, valueErr := CheckStreamRow(AppendGroupKey(nil, k), r.value); keyErr != nil || valueErr != nil {
 				t.Errorf("%+v: %v, %v", k, keyErr, valueErr)
 			}
-			if keyErr, valueErr := CheckStreamRow(AppendGroupKey(nil, k), r.value[:len(r.value)-1]); keyErr != nil || valueErr == nil {
+			if keyErr, valueErr := CheckStreamRow(AppendGroupKey(nil, k), r.value[:len(r.value)-1]); keyErr != nil ||
+				valueErr == nil {
 				t.Errorf("%+v, the value cut: %v, %v", k, keyErr, valueErr)
 			}
 		}
 		order := GroupOrder(nil, &r.k)
-		if _, rest := SplitGroupOrder(order); !bytes.Equal(rest[1:], append(bytes.Clone(r.k.Consumer), r.k.ID[:len(bytes.Trim(r.k.ID[:], "\x00"))*idLen]...)) {
+		_, rest := SplitGroupOrder(order)
+		if !bytes.Equal(rest[1:], append(bytes.Clone(r.k.Consumer), r.k.ID[:len(bytes.Trim(r.k.ID[:], "\x00"))*idLen]...)) {
 			t.Errorf("%+v is sorted by %x", r.k, rest)
 		}
 		orders = append(orders, order)
@@ -121,7 +125,8 @@ func TestGroupElements(t *testing.T) {
 			t.Errorf("group %q of %q", group, r.k.Group)
 		}
 	}
-	if !slices.IsSortedFunc(orders, CompareGroups) || CompareGroups(orders[1], orders[1]) != 0 || CompareGroups(orders[3], orders[2]) <= 0 {
+	if !slices.IsSortedFunc(orders, CompareGroups) || CompareGroups(orders[1], orders[1]) != 0 ||
+		CompareGroups(orders[3], orders[2]) <= 0 {
 		t.Errorf("%q are not in order", orders)
 	}
 	if keyErr, _ := CheckStreamRow(groupsMark, nil); keyErr == nil {
@@ -134,16 +139,20 @@ func TestGroupElements(t *testing.T) {
 
 // TestSpace: keys of a namespace are within it, decode, and are sampled correctly even if truncated.
 func TestSpace(t *testing.T) {
-	for _, s := range []Space{{Namespace: []byte("ns")}, {Namespace: []byte(DefaultNamespace), Slotted: true}, {Namespace: bytes.Repeat([]byte{0xff}, MaxNamespace)}} {
+	for _, s := range []Space{{Namespace: []byte("ns")}, {Namespace: []byte(DefaultNamespace), Slotted: true},
+		{Namespace: bytes.Repeat([]byte{0xff}, MaxNamespace)}} {
 		prefix, upper := s.Prefix()
 		key := []byte("a{tag}")
-		meta, row := s.AppendMetaKey(nil, key), AppendSubKey(nil, SubKey{Namespace: s.Namespace, Slot: s.slotOf(key), Key: key, Version: 9, Sub: []byte("f")})
+		meta, row := s.AppendMetaKey(nil, key), AppendSubKey(nil,
+			SubKey{Namespace: s.Namespace, Slot: s.slotOf(key), Key: key, Version: 9, Sub: []byte("f")})
 		for _, raw := range [][]byte{meta, row} {
-			if !bytes.HasPrefix(raw, prefix) || upper != nil && bytes.Compare(raw, upper) >= 0 || upper == nil && s.Namespace[0] != 0xff {
+			if !bytes.HasPrefix(raw, prefix) || upper != nil && bytes.Compare(raw, upper) >= 0 ||
+				upper == nil && s.Namespace[0] != 0xff {
 				t.Errorf("%q is not from %q to %q", raw, prefix, upper)
 			}
 		}
-		if k, err := DecodeMetaKey(meta, s.Slotted); err != nil || !bytes.Equal(k.Key, key) || s.Slotted && k.Slot != Slot([]byte("tag")) {
+		k, err := DecodeMetaKey(meta, s.Slotted)
+		if err != nil || !bytes.Equal(k.Key, key) || s.Slotted && k.Slot != Slot([]byte("tag")) {
 			t.Errorf("%+v, %v", k, err)
 		}
 		lo, hi := s.Below(key)
@@ -164,7 +173,8 @@ func TestSpace(t *testing.T) {
 		if s.Slotted {
 			continue
 		}
-		if got, ok := s.Lanes().UserKey(row); !ok || !bytes.Equal(got, key) || !bytes.HasPrefix(row, s.Lanes().AppendPrefix(nil, len(key))) {
+		if got, ok := s.Lanes().UserKey(row); !ok || !bytes.Equal(got, key) ||
+			!bytes.HasPrefix(row, s.Lanes().AppendPrefix(nil, len(key))) {
 			t.Errorf("%q, %v", got, ok)
 		}
 	}

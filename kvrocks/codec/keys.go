@@ -23,7 +23,8 @@ const (
 )
 
 // Families lists all families of a server, in the order in which it creates them.
-var Families = [...]string{FamilyDefault, FamilyMetadata, FamilyScore, FamilyPubSub, FamilyPropagate, FamilyStream, FamilySearch, FamilyIndex}
+var Families = [...]string{FamilyDefault, FamilyMetadata, FamilyScore, FamilyPubSub, FamilyPropagate, FamilyStream, FamilySearch,
+	FamilyIndex}
 
 // RecordFamilies lists the families that hold records, metadata first.
 var RecordFamilies = [...]string{FamilyMetadata, FamilyDefault, FamilyScore, FamilyStream}

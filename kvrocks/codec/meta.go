@@ -192,7 +192,8 @@ func (m *Meta) width() int {
 
 // newer returns an error for a form that a later server may have written.
 func newer(off int, field, format string, args ...any) error {
-	return &findings.Error{Kind: record.FindNewer, Err: &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf(format, args...)}}
+	return &findings.Error{Kind: record.FindNewer,
+		Err: &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf(format, args...)}}
 }
 
 // Lengths of extras, or minimum lengths if they vary.

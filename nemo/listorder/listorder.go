@@ -258,7 +258,8 @@ func (c *chain) finish() {
 	if c.where == "" {
 		return
 	}
-	what := fmt.Sprintf("%s; nodes read: %s from the left end, %s from the right end", c.where, record.Number(c.count), record.Number(c.right))
+	what := fmt.Sprintf("%s; nodes read: %s from the left end, %s from the right end", c.where, record.Number(c.count),
+		record.Number(c.right))
 	if c.holes > 0 {
 		what += "; gaps skipped: " + strconv.FormatInt(c.holes, 10)
 	}

@@ -181,7 +181,8 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 		if links.bridged[[2]int64{at, last}] && at != 0 {
 			sorts["circle back over a hole"]++
 		}
-		what += fmt.Sprintf("; nodes read: %s from the left end, %s from the right end", record.Number(len(left)), record.Number(len(right)))
+		what += fmt.Sprintf("; nodes read: %s from the left end, %s from the right end", record.Number(len(left)),
+			record.Number(len(right)))
 		if n := links.bridges(left, right); n > 0 {
 			what += fmt.Sprintf("; gaps skipped: %d", n)
 		}
@@ -472,11 +473,13 @@ func TestHoles(t *testing.T) {
 				if s := strings.Join(got.elements, ""); s != c.want {
 					t.Errorf("%s: %s, want %s", name, s, c.want)
 				}
-				want := fmt.Sprintf("nodes read: %s from the left end, %s from the right end", record.Number(c.left), record.Number(c.right))
+				want := fmt.Sprintf("nodes read: %s from the left end, %s from the right end", record.Number(c.left),
+					record.Number(c.right))
 				if c.holes > 0 {
 					want += fmt.Sprintf("; gaps skipped: %d", c.holes)
 				}
-				if !slices.ContainsFunc(got.findings, func(s string) bool { return strings.HasSuffix(s, want) }) || len(got.findings) != 1+c.findings {
+				if !slices.ContainsFunc(got.findings, func(s string) bool { return strings.HasSuffix(s, want) }) ||
+					len(got.findings) != 1+c.findings {
 					t.Errorf("%s: %d findings %q, want %d and %q", name, len(got.findings), got.findings, 1+c.findings, want)
 				}
 			}
@@ -525,7 +528,8 @@ func TestFailures(t *testing.T) {
 			}
 		}
 		l := nineNodes(1, "", "37", "5>7")
-		if _, err := l.try(listorder.New(l, listorder.Options{Memory: memory, TempDir: t.TempDir() + "/gone"}), true); !errors.Is(err, os.ErrNotExist) {
+		if _, err := l.try(listorder.New(l, listorder.Options{Memory: memory, TempDir: t.TempDir() + "/gone"}),
+			true); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("memory %d, no directory: %v", memory, err)
 		}
 	}

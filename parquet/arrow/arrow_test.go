@@ -94,7 +94,8 @@ func readBatch(t *testing.T, m table, body []byte, kinds []columns.Kind) []strin
 				nulls++
 				rows[i] += " -"
 			case offsets != nil:
-				rows[i] += fmt.Sprintf(" %s", data[binary.LittleEndian.Uint32(offsets[4*i:]):binary.LittleEndian.Uint32(offsets[4*i+4:])])
+				rows[i] += fmt.Sprintf(
+					" %s", data[binary.LittleEndian.Uint32(offsets[4*i:]):binary.LittleEndian.Uint32(offsets[4*i+4:])])
 			case kind == columns.Number:
 				rows[i] += fmt.Sprint(" ", math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:])))
 			default:
@@ -110,7 +111,8 @@ func readBatch(t *testing.T, m table, body []byte, kinds []columns.Kind) []strin
 
 // TestStream reads back a stream of several batches, which readers of Arrow read, too.
 func TestStream(t *testing.T) {
-	cols := []columns.Column{{Name: "key"}, {Name: "text", Kind: columns.UTF8, Optional: true}, {Name: "n", Kind: columns.Integer, Optional: true},
+	cols := []columns.Column{{Name: "key"}, {Name: "text", Kind: columns.UTF8, Optional: true},
+		{Name: "n", Kind: columns.Integer, Optional: true},
 		{Name: "at", Kind: columns.Timestamp}, {Name: "score", Kind: columns.Number, Optional: true}}
 	w := NewWriter(cols, 1000)
 	b := w.AppendSchema(nil)

@@ -65,8 +65,10 @@ func encode(dst, src []byte, flat bool) ([]byte, error) {
 	z, _ := pool.Get().(*zstd.Encoder)
 	if z == nil {
 		var err error
-		z, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(PageBytes),
-			zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithNoEntropyCompression(flat))
+		z, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithWindowSize(PageBytes),
+			zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
+			zstd.WithNoEntropyCompression(flat))
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,8 @@ func buildAs(t testing.TB, seed uint64, n int, limit int64, compression string) 
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var out bytes.Buffer
-	w := NewWriter(&out, &Options{Columns: allKinds, Sorted: []string{"runs"}, Creator: "test", Pairs: map[string]string{"a": "b"}, Limit: limit,
+	w := NewWriter(&out, &Options{Columns: allKinds, Sorted: []string{"runs"}, Creator: "test",
+		Pairs: map[string]string{"a": "b"}, Limit: limit,
 		Compression: compression})
 	tab := &table{}
 	for i := 0; i < n; {
@@ -203,7 +204,9 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := whole.Metadata()
-		if v, _ := whole.Lookup("a"); f.NumRows != int64(len(tab.rows)) || v != "b" || m.CreatedBy != "test" || m.RowGroups[0].SortingColumns[0].ColumnIdx != 0 {
+		v, _ := whole.Lookup("a")
+		if f.NumRows != int64(len(tab.rows)) || v != "b" || m.CreatedBy != "test" ||
+			m.RowGroups[0].SortingColumns[0].ColumnIdx != 0 {
 			t.Errorf("%+v", m.KeyValueMetadata)
 		}
 		if groups := len(m.RowGroups); (limit == 1<<30) != (groups == 1) || groups != len(tab.groups) {
@@ -403,7 +406,8 @@ func (p *forged) page(t *testing.T) []byte {
 		h.DataPageHeader.Valid, h.DataPageHeader.V = true, format.DataPageHeader{NumValues: p.values, Encoding: p.encoding}
 	default:
 		h.DataPageHeaderV2.Valid = true
-		h.DataPageHeaderV2.V = format.DataPageHeaderV2{NumValues: p.values, NumNulls: p.nulls, NumRows: p.values, Encoding: p.encoding,
+		h.DataPageHeaderV2.V = format.DataPageHeaderV2{NumValues: p.values, NumNulls: p.nulls, NumRows: p.values,
+			Encoding:                   p.encoding,
 			DefinitionLevelsByteLength: int32(len(p.levels))}
 	}
 	if p.header != nil {
@@ -465,7 +469,8 @@ func TestForgedPages(t *testing.T) {
 		"half":       {change(zstd, func(p *forged) { p.data = frame[:len(frame)-2] }), ""},
 	} {
 		tab := build(t, 3, 40, 1<<30)
-		dict := forged{dictionary: true, data: []byte("\x01\x00\x00\x00x\x00\x00\x00\x00"), header: func(h *format.PageHeader) { h.DictionaryPageHeader.V.NumValues = 2 }}
+		dict := forged{dictionary: true, data: []byte("\x01\x00\x00\x00x\x00\x00\x00\x00"),
+			header: func(h *format.PageHeader) { h.DictionaryPageHeader.V.NumValues = 2 }}
 		b := append(bytes.Clone(tab.file), dict.page(t)...)
 		if c.page.encoding != format.RLEDictionary {
 			b = b[:len(tab.file)]
@@ -496,7 +501,8 @@ func TestForgedIndex(t *testing.T) {
 	}
 	c := &f.RowGroups[0].Columns[4]
 	for _, off := range []int64{c.Meta.Data - 1, c.Meta.Data + c.Meta.Size, -1, 1 << 50} {
-		b, err := thrift.Marshal(new(thrift.CompactProtocol), &format.OffsetIndex{PageLocations: []format.PageLocation{{Offset: off, FirstRowIndex: 1}}})
+		b, err := thrift.Marshal(new(thrift.CompactProtocol),
+			&format.OffsetIndex{PageLocations: []format.PageLocation{{Offset: off, FirstRowIndex: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,8 @@ func intText(v uint64) string { return strconv.FormatInt(int64(v), 10) }
 
 // encodings returns a column of every type in every encoding that the format allows for it.
 func encodings() (out []encoded) {
-	add := func(name string, n parquet.Node, duck string, value func(v uint64) (parquet.Value, string), encodings ...encoding.Encoding) {
+	add := func(name string, n parquet.Node, duck string, value func(v uint64) (parquet.Value, string),
+		encodings ...encoding.Encoding) {
 		for i, e := range encodings {
 			out = append(out, encoded{fmt.Sprintf("%s%d", name, i), parquet.Optional(parquet.Encoded(n, e)), value, duck})
 		}
@@ -91,14 +92,16 @@ func encodings() (out []encoded) {
 		return parquet.FixedLenByteArrayValue([]byte(s)), s
 	}, split)
 	add("uuid", parquet.UUID(), "x", func(v uint64) (parquet.Value, string) {
-		return parquet.FixedLenByteArrayValue(append(make([]byte, 8), bits(v, 8)...)), fmt.Sprintf("00000000-0000-0000-%x-%x", bits(v, 2), bits(v, 8)[2:])
+		return parquet.FixedLenByteArrayValue(append(make([]byte, 8), bits(v, 8)...)),
+			fmt.Sprintf("00000000-0000-0000-%x-%x", bits(v, 2), bits(v, 8)[2:])
 	}, plain, dict)
 	add("decimal", parquet.Decimal(2, 18, parquet.Int64Type), "x", func(v uint64) (parquet.Value, string) {
 		n := int64(v % 1000000)
 		return parquet.Int64Value(-n), strings.TrimPrefix(fmt.Sprintf("-%d.%02d", n/100, n%100), "-"[:1-int(min(1, n))])
 	}, plain, dict, delta)
 	add("interval", parquet.IntervalNode(), "", func(v uint64) (parquet.Value, string) {
-		return parquet.FixedLenByteArrayValue(append(append([]byte{1, 0, 0, 0}, bits(v%9+1, 4)...), bits(1500, 4)...)), fmt.Sprintf("P1M%dDT1.5S", v%9+1)
+		return parquet.FixedLenByteArrayValue(append(append([]byte{1, 0, 0, 0}, bits(v%9+1, 4)...), bits(1500, 4)...)),
+			fmt.Sprintf("P1M%dDT1.5S", v%9+1)
 	}, plain, dict)
 	return out
 }
@@ -147,7 +150,8 @@ func TestEncodings(t *testing.T) {
 					}
 				}
 				var out bytes.Buffer
-				w := parquet.NewGenericWriter[any](&out, parquet.NewSchema("schema", schema), parquet.DataPageVersion(version), parquet.PageBufferSize(1<<14))
+				w := parquet.NewGenericWriter[any](&out, parquet.NewSchema("schema", schema), parquet.DataPageVersion(version),
+					parquet.PageBufferSize(1<<14))
 				if _, err := w.WriteRows(rows); err != nil {
 					t.Fatal(err)
 				}
@@ -160,7 +164,8 @@ func TestEncodings(t *testing.T) {
 				}
 				for _, c := range columns {
 					if got, err := readOthers(out.Bytes(), c.name); err != nil || !slices.Equal(got, texts[c.name]) {
-						t.Fatalf("%s, version %d, %s, %d values: %v\n got %.200q\nwant %.200q", c.name, version, shape, n, err, got, texts[c.name])
+						t.Fatalf("%s, version %d, %s, %d values: %v\n got %.200q\nwant %.200q", c.name, version, shape, n, err,
+							got, texts[c.name])
 					}
 					if c.duck != "" {
 						queries += fmt.Sprintf("SELECT coalesce(string_agg(coalesce((%s)::varchar, '-'), ' ' ORDER BY file_row_number), '') AS v FROM read_parquet('%s', file_row_number=true);\n",
@@ -236,7 +241,8 @@ func TestDuckDB(t *testing.T) {
 					if text == "" {
 						text = "x"
 					}
-					texts += fmt.Sprintf(", list(coalesce((%s)::varchar, '-') ORDER BY file_row_number) AS %s", strings.ReplaceAll(text, "x", c.name), c.name)
+					texts += fmt.Sprintf(", list(coalesce((%s)::varchar, '-') ORDER BY file_row_number) AS %s",
+						strings.ReplaceAll(text, "x", c.name), c.name)
 				}
 				sql += fmt.Sprintf("COPY (SELECT %s FROM range(%d) t(i) ORDER BY i) TO '%s' (FORMAT parquet, PARQUET_VERSION '%s');\nSELECT %s FROM read_parquet('%s', file_row_number=true);\n",
 					values[2:], n, name, version, texts[2:], name)

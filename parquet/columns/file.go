@@ -107,7 +107,8 @@ func readFooter(r io.ReaderAt, size int64) (footer []byte, at int64, err error) 
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	if n > min(size-int64(len(magic))-tailBytes, maxFooter) {
-		return nil, 0, corrupt(size-tailBytes, "footer", fmt.Errorf("%s bytes in a file of %s", record.Number(n), record.Number(size)))
+		return nil, 0, corrupt(size-tailBytes, "footer",
+			fmt.Errorf("%s bytes in a file of %s", record.Number(n), record.Number(size)))
 	}
 	at = size - tailBytes - n
 	footer = make([]byte, n)
@@ -122,11 +123,13 @@ func (f *File) check() error {
 		g := &f.RowGroups[i]
 		rows -= g.NumRows
 		if g.NumRows < 0 || len(g.Columns) != len(f.leaves) {
-			return fmt.Errorf("row group %d has %s rows of %s columns, want %s", i, record.Number(g.NumRows), record.Number(len(g.Columns)), record.Number(len(f.leaves)))
+			return fmt.Errorf("row group %d has %s rows of %s columns, want %s", i, record.Number(g.NumRows),
+				record.Number(len(g.Columns)), record.Number(len(f.leaves)))
 		}
 		for j := range g.Columns {
 			c := &g.Columns[j]
-			if c.Meta.Values != 0 && (!inside(c.first(), c.Meta.Size) || !inside(c.Index, int64(c.IndexSize)) || c.Meta.Values < 0) {
+			if c.Meta.Values != 0 && (!inside(c.first(), c.Meta.Size) || !inside(c.Index, int64(c.IndexSize)) ||
+				c.Meta.Values < 0) {
 				return fmt.Errorf("column %s of row group %d is not within the file", record.Number(j), i)
 			}
 		}
@@ -167,7 +170,8 @@ func (f *File) Have(want []Column) error {
 	for i, n := range f.root.children {
 		w := &want[i]
 		required := n.RepetitionType.Valid && n.RepetitionType.V == format.Required
-		if n.Name != w.Name || n.group || n.optional() != w.Optional || required == w.Optional || parquet.Kind(n.Type.V) != w.Kind.Physical() {
+		if n.Name != w.Name || n.group || n.optional() != w.Optional || required == w.Optional ||
+			parquet.Kind(n.Type.V) != w.Kind.Physical() {
 			return record.Unknown(record.NoOffset, "footer", fmt.Sprintf("column %q of %s", n.Name, n.Type.V))
 		}
 	}

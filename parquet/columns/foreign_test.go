@@ -82,9 +82,12 @@ func writeOthers(t testing.TB, options ...parquet.WriterOption) []byte {
 	var out bytes.Buffer
 	w := parquet.NewGenericWriter[other](&out, append(options, parquet.PageBufferSize(1<<12))...)
 	for i := range others {
-		row := other{Long: strings.Repeat("x", 100) + fmt.Sprint(i), Flag: i%2 == 1, Small: int32(-i), Big: ^uint64(i), Less: ^uint32(i),
-			Single: float32(i) / 10, Double: 1e300 * float64(i), Price: int64(-i), UUID: [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, Day: int32(-i),
-			Clock: 1500000, Stamp: time.UnixMilli(1893456000000 + int64(i)), Nano: int64(i), Old: deprecated.Int96{uint32(i), 0, uint32(2440588 + i)},
+		row := other{Long: strings.Repeat("x", 100) + fmt.Sprint(i), Flag: i%2 == 1, Small: int32(-i), Big: ^uint64(i),
+			Less:   ^uint32(i),
+			Single: float32(i) / 10, Double: 1e300 * float64(i), Price: int64(-i), UUID: [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+				11, 12, 13, 14, 15, 16}, Day: int32(-i),
+			Clock: 1500000, Stamp: time.UnixMilli(1893456000000 + int64(i)), Nano: int64(i), Old: deprecated.Int96{uint32(i), 0,
+				uint32(2440588 + i)},
 			Fixed: [3]byte{'a', 'b', 'c'}, Wide: [4]byte{255, 255, 255, 254}, Local: int64(i), List: []string{"l"}}
 		text, name := fmt.Sprintf("t%d", i%5), fmt.Sprintf("n%d", i)
 		if i%3 > 0 {
@@ -141,7 +144,8 @@ func readOthers(b []byte, name string) (out []string, err error) {
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	for _, version := range []int{1, 2} {
-		for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd, &parquet.Lz4Raw, &parquet.Brotli} {
+		for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Gzip, &parquet.Zstd,
+			&parquet.Lz4Raw, &parquet.Brotli} {
 			b := writeOthers(t, parquet.DataPageVersion(version), parquet.Compression(codec))
 			for name, want := range othersWant {
 				got, err := readOthers(b, name)

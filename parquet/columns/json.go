@@ -62,7 +62,8 @@ func (c *Cells) present(dst []byte, n *node) ([]byte, error) {
 				}
 				return c.present(dst, in)
 			})
-		case n.is(deprecated.Map, deprecated.MapKeyValue) && len(in.children) > 0 && len(in.children) <= 2 && !in.children[0].group:
+		case n.is(deprecated.Map, deprecated.MapKeyValue) && len(in.children) > 0 && len(in.children) <= 2 &&
+			!in.children[0].group:
 			return c.elements(dst, in, '{', '}', func(dst []byte) ([]byte, error) { return c.entry(dst, in.children) })
 		}
 	}

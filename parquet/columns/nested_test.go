@@ -26,7 +26,8 @@ func elements(t *testing.T, text string) (out []format.SchemaElement) {
 	for i, line := range strings.Split(text, ",") {
 		part := strings.Fields(line)
 		e := format.SchemaElement{Name: part[2]}
-		e.RepetitionType.Set(map[string]format.FieldRepetitionType{"required": format.Required, "optional": format.Optional, "repeated": format.Repeated}[part[0]])
+		e.RepetitionType.Set(map[string]format.FieldRepetitionType{"required": format.Required, "optional": format.Optional,
+			"repeated": format.Repeated}[part[0]])
 		switch part[1] {
 		case "group":
 			n, err := strconv.Atoi(part[3])
@@ -98,7 +99,8 @@ type key struct {
 }
 
 // nestedFile returns a file with a row group, whose columns have one page each.
-func nestedFile(t *testing.T, schema []format.SchemaElement, rows int, first bool, change func(f *nested), cols ...levelled) []byte {
+func nestedFile(t *testing.T, schema []format.SchemaElement, rows int, first bool, change func(f *nested),
+	cols ...levelled) []byte {
 	t.Helper()
 	b := []byte(magic)
 	g := format.RowGroup{NumRows: int64(rows)}
@@ -143,13 +145,15 @@ func nestedFile(t *testing.T, schema []format.SchemaElement, rows int, first boo
 		} else {
 			p.levels = append(reps, defs...)
 			p.header = func(h *format.PageHeader) {
-				h.DataPageHeaderV2.V.DefinitionLevelsByteLength, h.DataPageHeaderV2.V.RepetitionLevelsByteLength = int32(len(defs)), int32(len(reps))
+				h.DataPageHeaderV2.V.DefinitionLevelsByteLength, h.DataPageHeaderV2.V.RepetitionLevelsByteLength = int32(
+					len(defs)), int32(len(reps))
 			}
 		}
 		off := int64(len(b))
 		b = append(b, p.page(t)...)
-		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: format.ColumnMetaData{Type: e.Type.V, NumValues: int64(n), TotalCompressedSize: int64(len(b)) - off,
-			DataPageOffset: off}})
+		g.Columns = append(g.Columns, format.ColumnChunk{MetaData: format.ColumnMetaData{Type: e.Type.V, NumValues: int64(n),
+			TotalCompressedSize: int64(len(b)) - off,
+			DataPageOffset:      off}})
 	}
 	f := nested{Version: 1, Schema: schema, NumRows: int64(rows), RowGroups: []format.RowGroup{g}, Pairs: []key{{"k"}}}
 	if change != nil {
@@ -325,7 +329,8 @@ func TestRefusedSchemas(t *testing.T) {
 			f.RowGroups[0].Columns[0].MetaData = format.ColumnMetaData{Type: format.Int32}
 		}, ""},
 	} {
-		b := nestedFile(t, elements(t, "required int n"), 1, false, func(f *nested) { f.NumRows = 0; c.change(f) }, levelled{values: "1"})
+		b := nestedFile(t, elements(t, "required int n"), 1, false, func(f *nested) { f.NumRows = 0; c.change(f) },
+			levelled{values: "1"})
 		got, err := readOthers(b, c.column)
 		if failed := err != nil; failed != (c.want != "") || failed && !strings.Contains(err.Error(), c.want) || len(got) > 0 {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
@@ -350,7 +355,8 @@ func TestForgedParts(t *testing.T) {
 	typed := func(p format.PageType) func(h *format.PageHeader) {
 		return func(h *format.PageHeader) { h.Type = p }
 	}
-	dict := forged{dictionary: true, data: []byte("\x01\x00\x00\x00x"), header: func(h *format.PageHeader) { h.DictionaryPageHeader.V.NumValues = 1 }}
+	dict := forged{dictionary: true, data: []byte("\x01\x00\x00\x00x"),
+		header: func(h *format.PageHeader) { h.DictionaryPageHeader.V.NumValues = 1 }}
 	many := dict
 	many.header = func(h *format.PageHeader) { h.DictionaryPageHeader.V.NumValues = 6 }
 	zstd := func(raw int) []byte { return compressed(t, format.Zstd, make([]byte, raw)) }
@@ -383,7 +389,8 @@ func TestForgedParts(t *testing.T) {
 	if err := readColumn(f, l.from); err == nil || !strings.Contains(err.Error(), "values of 0 bytes") {
 		t.Errorf("fixed values without a size: %v", err)
 	}
-	f, l = forgedOthers(t, whole, "text", 0, many, forged{values: 40, encoding: format.RLEDictionary, levels: all, data: []byte{1, 80, 0}})
+	f, l = forgedOthers(t, whole, "text", 0, many,
+		forged{values: 40, encoding: format.RLEDictionary, levels: all, data: []byte{1, 80, 0}})
 	at := &f.RowGroups[0].Columns[l.from]
 	var r Reader
 	if err := errors.Join(r.Open(f, 0, l.from), r.SeekRow(1)); err == nil || !strings.Contains(err.Error(), "6 values in a dictionary of 5 bytes") {
@@ -394,7 +401,8 @@ func TestForgedParts(t *testing.T) {
 		t.Errorf("an index of other bytes: %v", err)
 	}
 	at.Index, at.IndexSize = f.end, 9
-	if err := errors.Join(r.Open(f, 0, l.from), r.SeekRow(1)); !errors.Is(err, record.ErrShort) || !strings.Contains(err.Error(), "need 9 bytes, have 0") {
+	if err := errors.Join(r.Open(f, 0, l.from), r.SeekRow(1)); !errors.Is(err, record.ErrShort) ||
+		!strings.Contains(err.Error(), "need 9 bytes, have 0") {
 		t.Errorf("an index behind the file: %v", err)
 	}
 }

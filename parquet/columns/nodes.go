@@ -172,7 +172,8 @@ func (f *File) Leaf(name string) (*Leaf, error) {
 			}
 		}
 		if !leaf.text.HasText() {
-			return nil, fmt.Errorf("column %q is %s, for which there is no text: write it as a string", leaf.path, leaf.typeName())
+			return nil, fmt.Errorf("column %q is %s, for which there is no text: write it as a string", leaf.path,
+				leaf.typeName())
 		}
 	}
 	return &Leaf{at, name}, nil

@@ -52,7 +52,8 @@ func (r *Reader) header() (h format.PageHeader, length int64, err error) {
 		}
 		size, raw := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 		if size < 0 || size > end-r.at-int64(n) || raw < 0 {
-			err = fmt.Errorf("%s bytes, %s in all, %s are left: %w", record.Number(size), record.Number(raw), record.Number(end-r.at-int64(n)), record.ErrShort)
+			err = fmt.Errorf("%s bytes, %s in all, %s are left: %w", record.Number(size), record.Number(raw),
+				record.Number(end-r.at-int64(n)), record.ErrShort)
 		}
 		return h, int64(n), err
 	}
@@ -80,7 +81,8 @@ func (r *Reader) unpack(b []byte, raw int64, h *format.PageHeader) ([]byte, erro
 	if v2 := &h.DataPageHeaderV2; v2.Valid && v2.V.IsCompressed.Valid && !v2.V.IsCompressed.V {
 		codec = format.Uncompressed
 	}
-	if packed := int64(len(b)); r.bounded && raw > max(maxPage, maxRatio*packed) || codec == format.Uncompressed && raw != packed {
+	packed := int64(len(b))
+	if r.bounded && raw > max(maxPage, maxRatio*packed) || codec == format.Uncompressed && raw != packed {
 		return nil, fmt.Errorf("%s bytes, decompressed %s", record.Number(packed), record.Number(raw))
 	}
 	out, err := decompress(codec, r.raw[:0], b, raw)
@@ -115,7 +117,8 @@ func decompress(codec format.CompressionCodec, dst, b []byte, raw int64) ([]byte
 		return b, nil
 	case format.Snappy:
 		if n, w := binary.Uvarint(b); w <= 0 || n != uint64(raw) || raw > max(smallPage, safeRatio*int64(len(b))) {
-			return nil, fmt.Errorf("%s bytes of Snappy hold %s, want %s", record.Number(len(b)), record.Number(n), record.Number(raw))
+			return nil, fmt.Errorf("%s bytes of Snappy hold %s, want %s", record.Number(len(b)), record.Number(n),
+				record.Number(raw))
 		}
 		return parquet.Snappy.Decode(dst[:cap(dst)], b)
 	case format.Zstd:
@@ -148,7 +151,8 @@ func decompress(codec format.CompressionCodec, dst, b []byte, raw int64) ([]byte
 
 // count checks that b becomes raw bytes, without keeping them.
 func count(b []byte, raw int64) error {
-	z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	z, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,8 @@ func (r *Reader) Open(f *File, group, leaf int) error {
 	r.Close()
 	g := &f.RowGroups[group]
 	c := &g.Columns[leaf]
-	*r = Reader{f: f, leaf: f.leaves[leaf], c: c, left: c.Meta.Values, at: c.first(), head: r.head, packed: r.packed, raw: r.raw, room: r.room}
+	*r = Reader{f: f, leaf: f.leaves[leaf], c: c, left: c.Meta.Values, at: c.first(), head: r.head, packed: r.packed, raw: r.raw,
+		room: r.room}
 	r.end = r.at + c.Meta.Size
 	var err error
 	switch {
@@ -422,7 +423,8 @@ func (r *Reader) placed(off, n, left int64) error {
 	}
 	p, rows := r.places[0], left-r.left
 	r.places = r.places[1:]
-	if p.Offset != off || int64(p.CompressedPageSize) != n || len(r.places) > 0 && r.places[0].FirstRowIndex-p.FirstRowIndex != rows || (len(r.places) == 0) != (r.left == 0) {
+	if p.Offset != off || int64(p.CompressedPageSize) != n ||
+		len(r.places) > 0 && r.places[0].FirstRowIndex-p.FirstRowIndex != rows || (len(r.places) == 0) != (r.left == 0) {
 		return fmt.Errorf("%s bytes of %s rows, which is not what the offset index says", record.Number(n), record.Number(rows))
 	}
 	return nil

@@ -37,8 +37,9 @@ func TestCompressions(t *testing.T) {
 func TestDictionary(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	w := NewWriter(&out, &Options{Columns: []Column{{Name: "i", Kind: Integer, Coding: Repeats}, {Name: "f", Kind: Number, Coding: Repeats},
-		{Name: "n", Kind: Integer, Optional: true}}, Limit: 1 << 30})
+	w := NewWriter(
+		&out, &Options{Columns: []Column{{Name: "i", Kind: Integer, Coding: Repeats}, {Name: "f", Kind: Number, Coding: Repeats},
+			{Name: "n", Kind: Integer, Optional: true}}, Limit: 1 << 30})
 	null := func(i int) bool { return i >= 1000 && i < 1200 || i >= 1201 && i < 1601 }
 	const rows = 1700
 	for i := range rows {
@@ -80,7 +81,8 @@ func TestDictionary(t *testing.T) {
 		a, _ := ints.Next()
 		b, _ := floats.Next()
 		c, ok := nulls.Next()
-		if ints.Int(a) != int64(i%3)-1 || floats.Float(b) != float64(i%5)/2 || ok == null(i) || ok && nulls.Int(c) != int64(i) || ints.Rows() != before-1 {
+		if ints.Int(a) != int64(i%3)-1 || floats.Float(b) != float64(i%5)/2 || ok == null(i) || ok && nulls.Int(c) != int64(i) ||
+			ints.Rows() != before-1 {
 			t.Fatalf("row %d: %d, %g, %v", i, ints.Int(a), floats.Float(b), ok)
 		}
 		id, ok := ints.ID(a)
@@ -266,7 +268,8 @@ func TestRefusedColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"wide": "for which there is no text", "none": "c18, c19, …"} {
-		if _, err := readOthers(out.Bytes(), name); err == nil || !strings.HasSuffix(strings.TrimSuffix(err.Error(), ": write it as a string"), want) {
+		_, err := readOthers(out.Bytes(), name)
+		if err == nil || !strings.HasSuffix(strings.TrimSuffix(err.Error(), ": write it as a string"), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
@@ -340,7 +343,8 @@ func TestForgedOthers(t *testing.T) {
 	}
 	v1 := func(p *forged) { p.first = true }
 	set := func(f func(h *format.PageHeader)) func(p *forged) { return func(p *forged) { p.header = f } }
-	dict := forged{dictionary: true, data: []byte("\x01\x00\x00\x00x"), header: func(h *format.PageHeader) { h.DictionaryPageHeader.V.NumValues = 1 }}
+	dict := forged{dictionary: true, data: []byte("\x01\x00\x00\x00x"),
+		header: func(h *format.PageHeader) { h.DictionaryPageHeader.V.NumValues = 1 }}
 	ids := func(n byte) file {
 		return file{"text", 0, []forged{dict, {values: rows, encoding: plainDictionary, levels: all, data: []byte{1, n * 2, 0}}}}
 	}
@@ -389,7 +393,9 @@ func TestForgedOthers(t *testing.T) {
 			err = cells.Next()
 		}
 		var damage *record.CorruptError
-		if sound := err == io.EOF; sound != (c.want == "") || sound && rows != 41 || !sound && (rows > 1 && name != "fewer rows" || !errors.As(err, &damage) || !strings.Contains(err.Error(), c.want)) {
+		sound := err == io.EOF
+		if sound != (c.want == "") || sound && rows != 41 ||
+			!sound && (rows > 1 && name != "fewer rows" || !errors.As(err, &damage) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %d rows, %v, want %q", name, rows-1, err, c.want)
 		}
 	}

@@ -167,7 +167,8 @@ func partition(rel, name string) (found *fixed, err error) {
 
 // each calls row for every row of all files, with the cells of some roles. With salvage it leaves out row
 // groups that cannot be read, and names them to damaged.
-func (s *source) each(ctx context.Context, roles []role, damaged func(f *file, group int, err error) error, row func(*cells) error) error {
+func (s *source) each(ctx context.Context, roles []role, damaged func(f *file, group int, err error) error,
+	row func(*cells) error) error {
 	for _, rel := range s.files {
 		f, err := s.open(rel)
 		if err != nil {

@@ -66,7 +66,8 @@ func TestRoundTrip(t *testing.T) {
 	f := mapped(t, 0, uses...)
 	for _, memory := range []int64{1 << 30, 1} {
 		src := formattest.Open(t, f, dir, &format.OpenOptions{})
-		if n, size := src.(format.Filed).Files(); n != 5 || size < 1000 || len(src.Keyspaces()) > 0 || len(src.Extra()) > 0 || len(src.Where("0", nil)) != 5 {
+		n, size := src.(format.Filed).Files()
+		if n != 5 || size < 1000 || len(src.Keyspaces()) > 0 || len(src.Extra()) > 0 || len(src.Where("0", nil)) != 5 {
 			t.Error(n, size)
 		}
 		if text := f.(interface{ SourceOptions() string }).SourceOptions(); !strings.HasPrefix(text, "db=db,expire_at=expire_at,field=field,") {
@@ -210,7 +211,8 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s: %s%q, want %s%q", c.uses, got, findings, c.want, c.findings)
 		}
 	}
-	if got, findings := say(t, mapped(t, record.Of(record.List), "key=x", "value=v"), x, store.Options{}); got != "" || len(findings) == 0 {
+	if got, findings := say(t, mapped(t, record.Of(record.List), "key=x", "value=v"), x, store.Options{}); got != "" ||
+		len(findings) == 0 {
 		t.Errorf("a file without its directory: %s%q", got, findings)
 	}
 	if got, _ := say(t, mapped(t, record.Of(record.List), "key=d", "value=n"), x, store.Options{}); got != "0 list 0 0: =2 =2\n0 list 1 0: =1 =3\n0/list copied=4\n" {
@@ -230,20 +232,24 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %s", uses, err, want)
 		}
 	}
-	if _, err := parquet.WithColumns([]string{"key=a", "value=b"}, record.Of(record.Stream)); err == nil || !strings.Contains(err.Error(), "are strings, hashes") {
+	if _, err := parquet.WithColumns([]string{"key=a", "value=b"}, record.Of(record.Stream)); err == nil ||
+		!strings.Contains(err.Error(), "are strings, hashes") {
 		t.Error(err)
 	}
 	dir := t.TempDir()
-	for path, want := range map[string]string{"a/_temporary/x.parquet": "has not ended", "b/_delta_log/x.parquet": "Delta Lake", "c/_x.parquet": "no files *.parquet",
-		"d/x.parquet": `no column "kk"`} {
+	for path, want := range map[string]string{"a/_temporary/x.parquet": "has not ended", "b/_delta_log/x.parquet": "Delta Lake",
+		"c/_x.parquet": "no files *.parquet",
+		"d/x.parquet":  `no column "kk"`} {
 		write(t, filepath.Join(dir, path), at("k", "string", "v", 1))
-		_, err := mapped(t, 0, "key=kk", "value=v").Open(context.Background(), filepath.Join(dir, path[:1]), &format.OpenOptions{})
+		_, err := mapped(t, 0, "key=kk", "value=v").Open(context.Background(), filepath.Join(dir, path[:1]),
+			&format.OpenOptions{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
-	for uses, want := range map[string]string{"key=k value=v expire_at=n": "expire_at must be a timestamp or date", "key=k member=v score=f": "score must be a number",
-		"key=k value=v index=s": "index must be a signed integer", "key=k value=v type=v": `unknown type "v"`, "key=k type=t": "rows of type string need --column value=NAME",
+	for uses, want := range map[string]string{"key=k value=v expire_at=n": "expire_at must be a timestamp or date",
+		"key=k member=v score=f": "score must be a number",
+		"key=k value=v index=s":  "index must be a signed integer", "key=k value=v type=v": `unknown type "v"`, "key=k type=t": "rows of type string need --column value=NAME",
 		"key=k value=v db=nodb": `no column "nodb"`} {
 		_, err := mapped(t, 0, strings.Fields(uses)...).Open(context.Background(), filepath.Join(dir, "d"), &format.OpenOptions{})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -252,7 +258,8 @@ func TestRefused(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "e", "x.parquet"), at("k", "-", "v", 1))
 	for _, uses := range []string{"key=k value=v type=f", "key=k value=v db=f"} {
-		if _, err := mapped(t, 0, strings.Fields(uses)...).Open(context.Background(), filepath.Join(dir, "e"), &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "row 1: column \"f\" is null") {
+		_, err := mapped(t, 0, strings.Fields(uses)...).Open(context.Background(), filepath.Join(dir, "e"), &format.OpenOptions{})
+		if err == nil || !strings.Contains(err.Error(), "row 1: column \"f\" is null") {
 			t.Errorf("%s: %v", uses, err)
 		}
 	}

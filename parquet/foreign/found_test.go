@@ -37,9 +37,11 @@ func TestFound(t *testing.T) {
 		{"leaf-map", "key=k member=m score=sc", "", []string{
 			`testdata/leaf-map.parquet: column "k" is BYTE_ARRAY of converted type 2, for which there is no text: write it as a string`}},
 	} {
-		got, findings := say(t, mapped(t, 0, strings.Fields(c.uses)...), filepath.Join("testdata", c.file+".parquet"), store.Options{})
+		got, findings := say(t, mapped(t, 0, strings.Fields(c.uses)...), filepath.Join("testdata", c.file+".parquet"),
+			store.Options{})
 		got = records(got)
-		if len(got) > 0 && sortedLines(got) != sortedLines(c.want) || len(got) == 0 && c.want != "" || !slices.Equal(findings, c.findings) {
+		if len(got) > 0 && sortedLines(got) != sortedLines(c.want) || len(got) == 0 && c.want != "" ||
+			!slices.Equal(findings, c.findings) {
 			t.Errorf("%s: %s%q, want %s%q", c.file, got, findings, c.want, c.findings)
 		}
 	}
@@ -69,8 +71,10 @@ func sortedLines(s string) string {
 func TestListIndex(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a.parquet"), at("k", "c", "c", 3), at("k", "b", "b", -1), at("k", "d", "d", 1<<40), at("k", "a", "a", -1<<40))
-	if got, findings := say(t, mapped(t, 0, "key=k", "value=v", "index=n"), dir, store.Options{}); records(got) != "0 list k 0: =a =b =c =d\n" || len(findings) > 0 {
+	write(t, filepath.Join(dir, "a.parquet"), at("k", "c", "c", 3), at("k", "b", "b", -1), at("k", "d", "d", 1<<40),
+		at("k", "a", "a", -1<<40))
+	got, findings := say(t, mapped(t, 0, "key=k", "value=v", "index=n"), dir, store.Options{})
+	if records(got) != "0 list k 0: =a =b =c =d\n" || len(findings) > 0 {
 		t.Errorf("%s%q", got, findings)
 	}
 }
@@ -85,22 +89,26 @@ func TestPartitions(t *testing.T) {
 	write(t, filepath.Join(dir, "x=a%2Fb", "a.parquet"), at("k", "f", "v", 1))
 	null := filepath.Join(dir, "x=__HIVE_DEFAULT_PARTITION__", "a.parquet")
 	got, findings := say(t, mapped(t, 0, "key=x", "value=v"), dir, store.Options{})
-	if want := []string{fmt.Sprintf(`null-value "": row 1 of %s: column "x" is null; kvferry does not read the row`, null)}; records(got) != "0 string 7 0: =v\n0 string a/b 0: =v\n" || !slices.Equal(findings, want) {
+	want := []string{fmt.Sprintf(`null-value "": row 1 of %s: column "x" is null; kvferry does not read the row`, null)}
+	if records(got) != "0 string 7 0: =v\n0 string a/b 0: =v\n" || !slices.Equal(findings, want) {
 		t.Errorf("%s%q", got, findings)
 	}
-	if _, findings := say(t, mapped(t, 0, "key=k", "value=v", "db=x"), dir, store.Options{}); len(findings) != 1 || !strings.Contains(findings[0], `column "x" is null: a row needs a db`) {
+	if _, findings := say(t, mapped(t, 0, "key=k", "value=v", "db=x"), dir, store.Options{}); len(findings) != 1 ||
+		!strings.Contains(findings[0], `column "x" is null: a row needs a db`) {
 		t.Errorf("%q", findings)
 	}
 	twice := t.TempDir()
 	write(t, filepath.Join(twice, "x=1", "x=2", "a.parquet"), at("k", "f", "v", 1))
-	if _, findings := say(t, mapped(t, 0, "key=x", "value=v"), twice, store.Options{}); len(findings) != 1 || !strings.Contains(findings[0], `two directories have the name "x="`) {
+	if _, findings := say(t, mapped(t, 0, "key=x", "value=v"), twice, store.Options{}); len(findings) != 1 ||
+		!strings.Contains(findings[0], `two directories have the name "x="`) {
 		t.Errorf("%q", findings)
 	}
 	plain := filepath.Join(twice, "part-0")
 	if err := os.Rename(filepath.Join(twice, "x=1", "x=2", "a.parquet"), plain); err != nil {
 		t.Fatal(err)
 	}
-	if got, findings := say(t, mapped(t, 0, "key=k", "value=v"), plain, store.Options{}); records(got) != "0 string k 0: =v\n" || len(findings) > 0 {
+	if got, findings := say(t, mapped(t, 0, "key=k", "value=v"), plain, store.Options{}); records(got) != "0 string k 0: =v\n" ||
+		len(findings) > 0 {
 		t.Errorf("%s%q", got, findings)
 	}
 }
@@ -111,7 +119,8 @@ func TestNoRows(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.parquet"))
 	write(t, filepath.Join(dir, "b.parquet"), at("k", "f", "v", 1))
-	if got, findings := say(t, mapped(t, 0, "key=k", "value=v"), dir, store.Options{}); records(got) != "0 string k 0: =v\n" || len(findings) > 0 {
+	got, findings := say(t, mapped(t, 0, "key=k", "value=v"), dir, store.Options{})
+	if records(got) != "0 string k 0: =v\n" || len(findings) > 0 {
 		t.Errorf("%s%q", got, findings)
 	}
 }
@@ -139,7 +148,8 @@ func TestNested(t *testing.T) {
 	rows := make([]nested, 3)
 	one := int64(1)
 	rows[0].K, rows[1].K, rows[2].K = "a", "b", "c"
-	rows[0].L, rows[0].R, rows[0].S.A, rows[0].S.B, rows[0].S.C = []string{"x", "\"\n"}, []int32{-1, 2}, &one, []float64{0.5, 1e300}, []byte{0xff}
+	rows[0].L, rows[0].R, rows[0].S.A, rows[0].S.B, rows[0].S.C = []string{"x", "\"\n"}, []int32{-1, 2}, &one, []float64{0.5,
+		1e300}, []byte{0xff}
 	rows[1].M = map[string]bool{"t": true}
 	rows[2].G = []struct {
 		X int32  `parquet:"x"`
@@ -158,16 +168,19 @@ func TestNested(t *testing.T) {
 		"g":   {"[]", "[]", `[{"x":1,"y":"p"},{"x":2,"y":"q"}]`},
 	} {
 		got, findings := say(t, mapped(t, 0, "key=k", "value="+column), path, store.Options{})
-		if text := fmt.Sprintf("0 string a 0: =%s\n0 string b 0: =%s\n0 string c 0: =%s\n", want[0], want[1], want[2]); records(got) != strings.ReplaceAll(text, "\\\"\n", `\"\n`) || len(findings) > 0 {
+		text := fmt.Sprintf("0 string a 0: =%s\n0 string b 0: =%s\n0 string c 0: =%s\n", want[0], want[1], want[2])
+		if records(got) != strings.ReplaceAll(text, "\\\"\n", `\"\n`) || len(findings) > 0 {
 			t.Errorf("%s: %s%q, want %s", column, got, findings, text)
 		}
 	}
 	for column, want := range map[string]string{"l.list.element": "is within a list", "g.x": "is within a list", "s.z": "no column"} {
-		if _, findings := say(t, mapped(t, 0, "key=k", "value="+column), path, store.Options{}); len(findings) != 1 || !strings.Contains(findings[0], want) {
+		_, findings := say(t, mapped(t, 0, "key=k", "value="+column), path, store.Options{})
+		if len(findings) != 1 || !strings.Contains(findings[0], want) {
 			t.Errorf("%s: %q", column, findings)
 		}
 	}
-	if _, findings := say(t, mapped(t, record.Of(record.ZSet), "key=k", "member=k", "score=r"), path, store.Options{}); len(findings) != 1 || !strings.Contains(findings[0], "score must be a number") {
+	if _, findings := say(t, mapped(t, record.Of(record.ZSet), "key=k", "member=k", "score=r"), path,
+		store.Options{}); len(findings) != 1 || !strings.Contains(findings[0], "score must be a number") {
 		t.Errorf("%q", findings)
 	}
 }

@@ -15,7 +15,8 @@ import (
 func TestNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"x=a+b/a.parquet", "x=c/.a.parquet", "x=c/_a.parquet", ".x=d/a.parquet", "_x=d/a.parquet", "x=c/a.crc", "x=c/.a.parquet.crc", "x=e%/a.parquet"} {
+	for _, name := range []string{"x=a+b/a.parquet", "x=c/.a.parquet", "x=c/_a.parquet", ".x=d/a.parquet", "_x=d/a.parquet",
+		"x=c/a.crc", "x=c/.a.parquet.crc", "x=e%/a.parquet"} {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), at("k", "f", "v", 1))
 	}
 	got, findings := say(t, mapped(t, 0, "key=x", "value=v"), dir, store.Options{})
@@ -34,7 +35,8 @@ func TestRowNumbers(t *testing.T) {
 	}
 	var want []string
 	for _, n := range []int{2, 5} {
-		want = append(want, fmt.Sprintf(`null-value "": row %d of %s: column "k" is null; kvferry does not read the row`, n, path))
+		want = append(want, fmt.Sprintf(`null-value "": row %d of %s: column "k" is null; kvferry does not read the row`, n,
+			path))
 	}
 	got, findings := say(t, mapped(t, 0, "key=k", "value=v"), path, store.Options{})
 	if records(got) != "0 string a 0: =v\n0 string b 0: =v\n0 string c 0: =v\n" || !slices.Equal(findings, want) {

@@ -71,7 +71,8 @@ func newReader(s *source, t table, span format.Span, e *format.Env) (record.Read
 		return nil, err
 	}
 	name := t.db + "/" + t.typ.String()
-	return record.Gather(&reader{t: t, env: e, base: len(base), rows: rows, places: &record.Places{Meta: name, Elems: name}}, nil), nil
+	return record.Gather(&reader{t: t, env: e, base: len(base), rows: rows, places: &record.Places{Meta: name, Elems: name}},
+		nil), nil
 }
 
 var errRow = errors.New("a sorted row cannot be read back")
@@ -130,8 +131,8 @@ func (r *reader) count(rows int64) {
 
 func (r *reader) report(kind string, severity record.Severity, key []byte, detail string) {
 	if r.env.Report != nil {
-		r.env.Report(record.Finding{Kind: kind, Severity: severity, DB: r.t.db, Type: r.t.typ, Key: bytes.Clone(key), Keyspace: r.t.typ.String(),
-			Place: record.Place{Off: record.NoOffset, Level: -1}, Detail: detail})
+		r.env.Report(record.Finding{Kind: kind, Severity: severity, DB: r.t.db, Type: r.t.typ, Key: bytes.Clone(key),
+			Keyspace: r.t.typ.String(), Place: record.Place{Off: record.NoOffset, Level: -1}, Detail: detail})
 	}
 }
 

@@ -89,7 +89,8 @@ func (s *source) findTables(ctx context.Context) error {
 			return err
 		}
 		if s.tables >= maxDatabases {
-			return fmt.Errorf("%s: more than %s databases in column %q: keys belong into column key", s.dir, record.Number(maxDatabases), s.m.columns[roleDB])
+			return fmt.Errorf("%s: more than %s databases in column %q: keys belong into column key", s.dir,
+				record.Number(maxDatabases), s.m.columns[roleDB])
 		}
 		add(t)
 		return nil
@@ -194,7 +195,8 @@ func (f *file) sample(n int) (keys [][]byte, err error) {
 }
 
 // Records yields the records of a span. The first call sorts all rows.
-func (s *source) Records(ctx context.Context, db string, types record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+func (s *source) Records(ctx context.Context, db string, types record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
 	if _, ok := slices.BinarySearchFunc(s.dbs, db, record.CompareNames); !ok {
 		return nil, fmt.Errorf("%s: no database %q: have %q", s.dir, db, s.dbs)
 	}

@@ -109,7 +109,8 @@ func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		b        []byte
 		width, n int
-	}{{[]byte{6}, 1, 3}, {[]byte{6, 1}, 1, 4}, {[]byte{6, 1}, 33, 3}, {[]byte{0x80}, 1, 3}, {binary.AppendUvarint(nil, 1<<40|1), 1, 9},
+	}{{[]byte{6}, 1, 3}, {[]byte{6, 1}, 1, 4}, {[]byte{6, 1}, 33, 3}, {[]byte{0x80}, 1, 3},
+		{binary.AppendUvarint(nil, 1<<40|1), 1, 9},
 		{append(binary.AppendUvarint(nil, 1<<40), 1), 1, 9}, {append(binary.AppendUvarint(nil, math.MaxUint64), 1), 1, 9}, {nil, 1, 1}} {
 		if got, err := Runs([]uint8(nil), c.b, c.width, c.n); err == nil {
 			t.Errorf("%x: %v", c.b, got)
@@ -145,7 +146,8 @@ func TestBoolRuns(t *testing.T) {
 
 // differences packs values in blocks of so many values and parts, with the least width of each part or a wider one.
 func differences(values []int64, block, parts, wider int) []byte {
-	out := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(block)), uint64(parts)), uint64(len(values)))
+	out := binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(block)), uint64(parts)),
+		uint64(len(values)))
 	if len(values) == 0 {
 		return append(out, 0)
 	}
@@ -201,7 +203,8 @@ func TestDifferences(t *testing.T) {
 				for i := range values {
 					values[i] = int64(f(i, rnd.Uint64()) << (64 - width) >> (64 - width))
 					small[i] = int32(values[i])
-					want4, want8 = binary.LittleEndian.AppendUint32(want4, uint32(small[i])), binary.LittleEndian.AppendUint64(want8, uint64(values[i]))
+					want4, want8 = binary.LittleEndian.AppendUint32(want4,
+						uint32(small[i])), binary.LittleEndian.AppendUint64(want8, uint64(values[i]))
 				}
 				check := func(b []byte, size int, want []byte) {
 					t.Helper()
@@ -229,7 +232,8 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%d of %d bytes were enough", n, len(whole))
 		}
 	}
-	for _, b := range [][]byte{{8, 0, 2, 0, 0, 0}, {9, 1, 2, 0, 0, 0}, {8, 1, 3, 0}, {8, 1, 2, 0, 0, 65, 0}, append(binary.AppendUvarint(nil, 1<<40), 1, 2, 0, 0, 0)} {
+	for _, b := range [][]byte{{8, 0, 2, 0, 0, 0}, {9, 1, 2, 0, 0, 0}, {8, 1, 3, 0}, {8, 1, 2, 0, 0, 65, 0},
+		append(binary.AppendUvarint(nil, 1<<40), 1, 2, 0, 0, 0)} {
 		if v, err := Differences(b, 2, 8); err == nil {
 			t.Errorf("%x: %v", b, v.Data)
 		}

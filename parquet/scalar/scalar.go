@@ -59,8 +59,8 @@ type Type struct {
 }
 
 // plain is how values without an annotation become bytes.
-var plain = map[format.Type]as{format.Boolean: asBool, format.Int32: asInt, format.Int64: asInt, format.Int96: asInt96, format.Float: asFloat,
-	format.Double: asDouble, format.ByteArray: asBytes, format.FixedLenByteArray: asBytes}
+var plain = map[format.Type]as{format.Boolean: asBool, format.Int32: asInt, format.Int64: asInt, format.Int96: asInt96,
+	format.Float: asFloat, format.Double: asDouble, format.ByteArray: asBytes, format.FixedLenByteArray: asBytes}
 
 // Of returns the type of a column. Values whose annotation does not fit them, or is not known, have no text.
 func Of(e *format.SchemaElement) Type {

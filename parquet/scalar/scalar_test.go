@@ -12,7 +12,8 @@ import (
 
 // element returns a column of a type, with an annotation or one of older programs.
 func element(kind format.Type, size int32, logical format.LogicalTypeValue, converted int) *format.SchemaElement {
-	e := &format.SchemaElement{Type: thrift.New(kind), TypeLength: thrift.New(size), LogicalType: format.LogicalType{Value: logical}, Scale: thrift.New(int32(1))}
+	e := &format.SchemaElement{Type: thrift.New(kind), TypeLength: thrift.New(size),
+		LogicalType: format.LogicalType{Value: logical}, Scale: thrift.New(int32(1))}
 	if converted >= 0 {
 		e.ConvertedType = thrift.New(deprecated.ConvertedType(converted))
 	}
@@ -63,7 +64,8 @@ func TestText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, json := string(typ.Append(nil, b)), string(typ.AppendJSON([]byte("x"), b)[1:]); text != c.text || json != c.json || typ.Check(b) != nil {
+		if text, json := string(typ.Append(nil, b)), string(typ.AppendJSON([]byte("x"), b)[1:]); text != c.text ||
+			json != c.json || typ.Check(b) != nil {
 			t.Errorf("%s of %v: %q and %s, want %q and %s", c.in, c.e.Type.V, text, json, c.text, c.json)
 		}
 	}

@@ -72,7 +72,8 @@ func FindLogOf(dump string) (*Beside, error) {
 	if err != nil || b.Log == nil {
 		return nil, err
 	}
-	if at := b.Log.at(); parsePart(name) != nil || name == dumpName || slices.Contains([]string{logDir, logName}, filepath.Base(at)) {
+	at := b.Log.at()
+	if parsePart(name) != nil || name == dumpName || slices.Contains([]string{logDir, logName}, filepath.Base(at)) {
 		b.At = at
 		return b, nil
 	}
@@ -245,7 +246,8 @@ func lastStamp(path string) (seconds int64) {
 				break
 			}
 			line, rest, ended := bytes.Cut(tail[at:], []byte("\r\n"))
-			alone := (at == 0 && size <= stampTail || at > 0 && tail[at-1] == '\n') && (len(rest) == 0 || rest[0] == '*' || rest[0] == '#')
+			alone := (at == 0 && size <= stampTail || at > 0 && tail[at-1] == '\n') &&
+				(len(rest) == 0 || rest[0] == '*' || rest[0] == '#')
 			value := bytes.HasSuffix(tail[:at], fmt.Appendf(nil, "\n$%d\r\n", len(line))) // of a command
 			if t, err := strconv.ParseInt(string(line[len("#TS:"):]), 10, 64); alone && ended && !value && err == nil {
 				seconds = t
@@ -280,7 +282,8 @@ func isEmpty(path string) (empty bool) {
 	err = withFile(path, func(f *disk.File, size int64) error {
 		from := int64(0)
 		if isSnapshot(head) {
-			if from, err = scanDump(f, size, func(it *rdb.Item) bool { return it.Op != rdb.OpKey && it.Op != rdb.OpFunction }); err != nil {
+			from, err = scanDump(f, size, func(it *rdb.Item) bool { return it.Op != rdb.OpKey && it.Op != rdb.OpFunction })
+			if err != nil {
 				return err
 			}
 		}

@@ -146,7 +146,8 @@ func (c *Commands) buffered() bool {
 	for ; i < min(len(b), 8) && b[i]-'0' <= 9; i++ {
 		n = 10*n + int(b[i]-'0')
 	}
-	if end := i + 4 + n; i == 1 || end > len(b) || b[0] != '$' || b[i] != '\r' || b[i+1] != '\n' || c.left >= 0 && int64(end) > c.left {
+	end := i + 4 + n
+	if i == 1 || end > len(b) || b[0] != '$' || b[i] != '\r' || b[i+1] != '\n' || c.left >= 0 && int64(end) > c.left {
 		return false
 	}
 	c.buf = append(c.buf, b[i+2:i+2+n]...)

@@ -85,7 +85,8 @@ func findIn(location string) (*Log, error) {
 	case err != nil && !errors.Is(err, ErrNotLog) || err == nil && len(subs) == 0:
 		return old, err
 	case len(subs) == 0:
-		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof; name the file, or the directory that has it", location, ErrNotLog)
+		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof; name the file, or the directory that has it", location,
+			ErrNotLog)
 	case len(subs) > 1 && subs[0] != disk.Join(location, logDir):
 		return nil, fmt.Errorf("%s: has several logs, in %s and %s: name one", location, subs[0], subs[1])
 	}
@@ -160,7 +161,8 @@ func single(dir string) (*Log, error) {
 	case err != nil:
 		return nil, err
 	case len(names) > 1:
-		return nil, fmt.Errorf("%s: has several append-only files and no manifest, %s and %s: name one", dir, disk.Join(dir, names[0]), disk.Join(dir, names[1]))
+		return nil, fmt.Errorf("%s: has several append-only files and no manifest, %s and %s: name one", dir,
+			disk.Join(dir, names[0]), disk.Join(dir, names[1]))
 	case len(names) == 0:
 		return nil, ErrNotLog
 	}

@@ -16,7 +16,8 @@ import (
 func TestImports(t *testing.T) {
 	name := strings.Repeat("ab", 20)
 	began := "SET {f}old v\nCLUSTER SYNCSLOTS ESTABLISH SOURCE " + name + " NAME " + name + " SLOTSRANGE 0 1 3168 3168\nSET {f}a v\nSET {a}b v"
-	base := strings.Replace(snapshotOf(0, slices.Concat([]byte("\xf3\x28"+name+"\x01\x4c\x60\x4c\x60"), keyOf("{f}a", "v"), keyOf("{a}b", "v"))), "REDIS0011", "VALKEY080", 1)
+	base := strings.Replace(snapshotOf(0, slices.Concat([]byte("\xf3\x28"+name+"\x01\x4c\x60\x4c\x60"), keyOf("{f}a", "v"),
+		keyOf("{a}b", "v"))), "REDIS0011", "VALKEY080", 1)
 	base = base[:len(base)-8] + strings.Repeat("\x00", 8) // without a checksum
 	note := "half-imported /"
 	for log, want := range map[string]string{
@@ -60,7 +61,8 @@ func TestKeepImported(t *testing.T) {
 		}
 		var ledger record.Ledger
 		got := [2]int64{int64(len(contents(t, src, 1)))}
-		r := formattest.RecordsOf(t, src, "0", record.AllTypes, format.Span{}, &format.Env{TempDir: t.TempDir(), Ledger: &ledger, Report: report})
+		r := formattest.RecordsOf(t, src, "0", record.AllTypes, format.Span{},
+			&format.Env{TempDir: t.TempDir(), Ledger: &ledger, Report: report})
 		for _, err = r.Next(); err == nil; _, err = r.Next() {
 		}
 		r.Close()

@@ -199,10 +199,12 @@ func TestReplay(t *testing.T) {
 		for _, d := range redistest.Diff(x.want, contents(t, src, 2), 3) {
 			t.Errorf("%s: %s", name, d)
 		}
-		if (len(found) > 0) != (x.finding != "") || len(found) > 0 && (found[0].Kind != x.finding || strings.Contains(found[0].Detail, "a.aof")) {
+		if (len(found) > 0) != (x.finding != "") ||
+			len(found) > 0 && (found[0].Kind != x.finding || strings.Contains(found[0].Detail, "a.aof")) {
 			t.Errorf("%s: findings %v", name, found)
 		}
-		if len(found) > 0 && (found[0].Kind == FindCut || found[0].Kind == FindDamaged) != (found[0].Lost != "" && found[0].Sure != "") {
+		if len(found) > 0 && (found[0].Kind == FindCut || found[0].Kind == FindDamaged) != (found[0].Lost != "" &&
+			found[0].Sure != "") {
 			t.Errorf("%s: the loss of %v: %q, %q", name, found[0], found[0].Lost, found[0].Sure)
 		}
 		if err := src.Close(); err != nil {
@@ -221,13 +223,15 @@ func TestLost(t *testing.T) {
 	defer src.Close()
 	var got []string
 	for _, f := range found {
-		got = append(got, fmt.Sprintf("%s %s %q %s", f.Kind, f.Severity, f.Key, f.Place.File+":"+strconv.FormatInt(f.Place.Off, 10)))
+		got = append(got, fmt.Sprintf("%s %s %q %s", f.Kind, f.Severity, f.Key,
+			f.Place.File+":"+strconv.FormatInt(f.Place.Off, 10)))
 	}
 	if s := strings.Join(got, "; "); s != `aof-command error "" a.aof:185; aof-command error "" a.aof:218; aof-command error "u" a.aof:27` {
 		t.Error(s)
 	}
 	var ledger record.Ledger
-	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), Ledger: &ledger})
+	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{},
+		&format.Env{Now: time.Now(), Ledger: &ledger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +264,9 @@ func TestUnsalvaged(t *testing.T) {
 
 // TestRestoredLoses: what records have no place for is named, of restored values as of those in an RDB part.
 func TestRestoredLoses(t *testing.T) {
-	producers := "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x40\x64\x40\x64\x01\x01p\x00\x00\x00" // 26: of a stream without entries
-	members := "\x01\x01m\x0a2427235200"                                                         // 32: of a set of Dragonfly
+	// 26: of a stream without entries
+	producers := "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x40\x64\x40\x64\x01\x01p\x00\x00\x00"
+	members := "\x01\x01m\x0a2427235200" // 32: of a set of Dragonfly
 	for _, x := range []struct {
 		typ     rdb.Type
 		value   string
@@ -274,7 +279,8 @@ func TestRestoredLoses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found) != 1 || found[0].Kind != x.kind || found[0].DB != "3" || string(found[0].Key) != "r" || found[0].Severity != record.Warning {
+		if len(found) != 1 || found[0].Kind != x.kind || found[0].DB != "3" || string(found[0].Key) != "r" ||
+			found[0].Severity != record.Warning {
 			t.Errorf("type %d: %+v", x.typ, found)
 		}
 		src.Close()
@@ -312,7 +318,8 @@ func TestPayloads(t *testing.T) {
 		"other things":    {restore(dump), "", true},
 		"more than needs": {restore(library(0, "a"), "APPEND", "REPLACE"), "", true},
 	} {
-		src, found, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": writtenBy("valkey 9.1.2", x.log)}), "a.aof"), false)
+		src, found, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": writtenBy("valkey 9.1.2", x.log)}), "a.aof"),
+			false)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -335,7 +342,8 @@ func TestEarlierFileCut(t *testing.T) {
 	set := commandsOf("SET a 1")
 	dir := tree(t, map[string]string{"a.manifest": "file a.1.incr.aof seq 1 type i\nfile a.2.incr.aof seq 2 type i\n",
 		"a.1.incr.aof": set + set[:9], "a.2.incr.aof": commandsOf("SET b 2")})
-	if _, _, err := open(t, dir, false); err == nil || !strings.Contains(err.Error(), "it is not the last file") || !strings.Contains(err.Error(), filepath.Join(dir, "a.1.incr.aof")) {
+	if _, _, err := open(t, dir, false); err == nil || !strings.Contains(err.Error(), "it is not the last file") ||
+		!strings.Contains(err.Error(), filepath.Join(dir, "a.1.incr.aof")) {
 		t.Error(err)
 	}
 	src, found, err := open(t, dir, true)
@@ -350,14 +358,20 @@ func TestEarlierFileCut(t *testing.T) {
 
 // TestExpired: an expired key is an ordinary row until it is filtered out; a key is expired only after its timestamp.
 func TestExpired(t *testing.T) {
-	src, _, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": commandsOf("SET a 1\nSET b 2\nPEXPIREAT a 4000000000000\nPEXPIREAT b 4000000000001")}), "a.aof"), false)
+	src, _, err := open(
+		t,
+		filepath.Join(
+			tree(
+				t, map[string]string{"a.aof": commandsOf(
+					"SET a 1\nSET b 2\nPEXPIREAT a 4000000000000\nPEXPIREAT b 4000000000001")}), "a.aof"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
 	for now, want := range map[int64]string{4000000000000: "", 4000000000001: "a", 4000000000002: "ab"} {
 		var ledger record.Ledger
-		reader, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: time.UnixMilli(now), Ledger: &ledger})
+		reader, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{},
+			&format.Env{Now: time.UnixMilli(now), Ledger: &ledger})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -384,13 +398,16 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if dbs := fmt.Sprint(src.Databases()); dbs != "[0 3]" || src.Types("0") != record.Of(record.Other) || src.Types("3") != record.Of(record.String)|record.Of(record.List) || src.Types("x") != 0 {
+	dbs := fmt.Sprint(src.Databases())
+	if dbs != "[0 3]" || src.Types("0") != record.Of(record.Other) ||
+		src.Types("3") != record.Of(record.String)|record.Of(record.List) || src.Types("x") != 0 {
 		t.Errorf("databases %s, types %v, %v", dbs, src.Types("0"), src.Types("3"))
 	}
 	if src.Size("3", record.AllTypes) <= src.Size("3", record.Of(record.List)) || src.Size("9", record.AllTypes) != 0 {
 		t.Error("sizes")
 	}
-	for span, want := range map[*format.Span]int{{}: 1, {Hi: []byte("FUNCTION lib")}: 0, {Lo: []byte("FUNCTION lib")}: 1, {Lo: []byte("G")}: 0} {
+	for span, want := range map[*format.Span]int{{}: 1, {Hi: []byte("FUNCTION lib")}: 0, {Lo: []byte("FUNCTION lib")}: 1,
+		{Lo: []byte("G")}: 0} {
 		var ledger record.Ledger
 		r, err := src.Records(context.Background(), "0", record.AllTypes, *span, &format.Env{Now: time.Now(), Ledger: &ledger})
 		if err != nil {
@@ -409,7 +426,8 @@ func TestSource(t *testing.T) {
 	if n, size := src.(format.Filed).Files(); n != 1 || size != int64(len(log)) {
 		t.Errorf("%d files, %d bytes", n, size)
 	}
-	if row := src.Describe("0", rows, nil, nil); row.Err == nil || len(src.Where("0", nil)) != 1 || src.Keyspaces() != nil || src.Extra() != nil || !src.Sorted() ||
+	row := src.Describe("0", rows, nil, nil)
+	if row.Err == nil || len(src.Where("0", nil)) != 1 || src.Keyspaces() != nil || src.Extra() != nil || !src.Sorted() ||
 		src.Layout() != format.LayoutFlat || src.Format().Name() != Name {
 		t.Errorf("%+v", row)
 	}
@@ -418,8 +436,10 @@ func TestSource(t *testing.T) {
 	cancel()
 	long := strings.Repeat(commandsOf("SET a 1"), 2*record.CheckEvery)
 	for _, text := range []string{long, snapshotOf(0, bytes.Repeat(keyOf("a", "1"), 2*record.CheckEvery)) + long[:27]} {
-		if _, err := New().Open(ctx, tree(t, map[string]string{"a.aof": text}), &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
-			Copied: func(d, n, _, _ int64) { done, total = d, n }}}); !errors.Is(err, context.Canceled) || done <= 0 || done > total || total != int64(len(text)) {
+		if _, err := New().Open(ctx, tree(t, map[string]string{"a.aof": text}),
+			&format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
+				Copied: func(d, n, _, _ int64) { done, total = d, n }}}); !errors.Is(err, context.Canceled) || done <= 0 ||
+			done > total || total != int64(len(text)) {
 			t.Errorf("cancelled at %d of %d bytes: %v", done, total, err)
 		}
 	}
@@ -430,7 +450,8 @@ func TestNow(t *testing.T) {
 	now := time.UnixMilli(1700000000123)
 	log := commandsOf("SET k v EX 100\nXADD x 1-1 f v\nXGROUP CREATE x g 0\nXGROUP CREATECONSUMER x g a\nXCLAIM x g b 0 1-1 FORCE")
 	path := filepath.Join(tree(t, map[string]string{"a.aof": log}), "a.aof")
-	src, err := New().Open(context.Background(), path, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Now: now}})
+	src, err := New().Open(context.Background(), path,
+		&format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Now: now}})
 	if err != nil {
 		t.Fatal(err)
 	}

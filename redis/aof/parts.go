@@ -57,7 +57,8 @@ func (e *ManifestError) Error() string {
 	if e.missing != "" {
 		way = "restore it"
 	}
-	return fmt.Sprintf("%s %s, and only it says which files belong to the log: there are %s; %s", e.manifest, e.state, e.Reason(), way)
+	return fmt.Sprintf("%s %s, and only it says which files belong to the log: there are %s; %s", e.manifest, e.state, e.Reason(),
+		way)
 }
 
 // Reason describes the files.
@@ -73,7 +74,8 @@ func (g *guess) refused() bool { return !g.backup && (!g.named || g.missing != "
 
 // finding is the finding about the log.
 func (g *guess) finding() record.Finding {
-	f := record.Finding{Kind: FindManifest, Severity: record.Error, Place: record.Place{File: filepath.Base(g.manifest), Off: record.NoOffset, Level: -1}}
+	f := record.Finding{Kind: FindManifest, Severity: record.Error,
+		Place: record.Place{File: filepath.Base(g.manifest), Off: record.NoOffset, Level: -1}}
 	switch {
 	case g.backup:
 		f.Severity, f.Detail = record.Note, "the base has no manifest, as a backup of Redis 8.10 before BACKUP SEAL; increments would follow it"
@@ -95,7 +97,8 @@ func (m *Manifest) leftOut(path string) (left []*part) {
 	entries, _ := disk.ReadDir(disk.Dir(path)) // some locations have no listing
 	for _, e := range entries {
 		p := parsePart(e.Name())
-		if p == nil || p.log+manifestSuffix != filepath.Base(path) || slices.ContainsFunc(m.Parts, func(x Part) bool { return x.Name == p.name }) {
+		if p == nil || p.log+manifestSuffix != filepath.Base(path) ||
+			slices.ContainsFunc(m.Parts, func(x Part) bool { return x.Name == p.name }) {
 			continue
 		}
 		if st, serr := e.Info(); serr == nil && st.Size() > 0 { // a file may be deleted meanwhile
@@ -115,7 +118,8 @@ func (l *Log) reportLeft(report func(record.Finding)) {
 		}
 	}
 	for _, p := range l.left {
-		f := record.Finding{Kind: record.FindDatasetBeside, Severity: record.Note, Place: record.Place{File: p.name, Off: record.NoOffset, Level: -1},
+		f := record.Finding{Kind: record.FindDatasetBeside, Severity: record.Note,
+			Place:  record.Place{File: p.name, Off: record.NoOffset, Level: -1},
 			Detail: "the manifest of the log does not list this file, so a server does not load it"}
 		if p.seq > last {
 			f.Severity, f.Detail = record.Warning, f.Detail+"; it is newer than the listed files, so the manifest may be an old copy"

@@ -83,7 +83,8 @@ func TestNoManifest(t *testing.T) {
 				if f.Kind == FindManifest {
 					found += f.Severity.String()
 				}
-				if _, missing, _ := strings.Cut(x.refused, "without "); f.Severity == record.Error && (f.Sure == "" || !strings.Contains(f.Lost, strings.Split(missing, ";")[0])) {
+				_, missing, _ := strings.Cut(x.refused, "without ")
+				if f.Severity == record.Error && (f.Sure == "" || !strings.Contains(f.Lost, strings.Split(missing, ";")[0])) {
 					t.Errorf("%s: lost %q, %q", x.name, f.Lost, f.Sure)
 				}
 			}
@@ -111,7 +112,8 @@ func TestNoManifest(t *testing.T) {
 // TestLeftOut: files that the manifest does not list are reported, newer ones as a sign of an old manifest.
 func TestLeftOut(t *testing.T) {
 	const manifest = "file a.aof.2.base.aof seq 2 type b\nfile a.aof.2.incr.aof seq 2 type i\nfile a.aof.1.base.aof seq 1 type h\n"
-	dir := tree(t, map[string]string{"a.aof.manifest": manifest, "a.aof.2.base.aof": commandsOf("SET k v"), "a.aof.2.incr.aof": commandsOf("SET l v"),
+	dir := tree(t, map[string]string{"a.aof.manifest": manifest, "a.aof.2.base.aof": commandsOf("SET k v"),
+		"a.aof.2.incr.aof": commandsOf("SET l v"),
 		"a.aof.1.base.aof": "x", "a.aof.1.incr.aof": "x", "a.aof.3.incr.aof": commandsOf("SET m v"), "a.aof.4.incr.aof": "", "b.aof.5.incr.aof": "x"})
 	src, findings, err := open(t, dir, false)
 	if err != nil {
@@ -122,7 +124,8 @@ func TestLeftOut(t *testing.T) {
 	for _, f := range findings {
 		got = append(got, f.Severity.String()+" "+f.Place.File)
 	}
-	if want := []string{"note a.aof.1.incr.aof", "warning a.aof.3.incr.aof"}; !slices.Equal(got, want) || len(contents(t, src, 1)) != 2 {
+	want := []string{"note a.aof.1.incr.aof", "warning a.aof.3.incr.aof"}
+	if !slices.Equal(got, want) || len(contents(t, src, 1)) != 2 {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -149,7 +152,8 @@ func TestFindOfServer(t *testing.T) {
 		if err != nil || b.Log.Dir != filepath.Join(dir, want) || len(b.Others) != len(list)-1 && want != "." {
 			t.Errorf("%s: %+v, %v", want, b, err)
 		}
-		if want == "." && (err != nil || !slices.Equal(b.Others, []string{filepath.Join(dir, "appendonlydir"), filepath.Join(dir, "backupdir")})) {
+		if want == "." && (err != nil ||
+			!slices.Equal(b.Others, []string{filepath.Join(dir, "appendonlydir"), filepath.Join(dir, "backupdir")})) {
 			t.Errorf("%s: %s, %v", want, fmt.Sprint(b.Others), err)
 		}
 	}

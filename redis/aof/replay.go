@@ -109,7 +109,8 @@ func (r *replay) all() error {
 			"%s refused, as %s does when it loads the log: %s", record.Count(t.n, "command"), r.server.Writer, t.first))
 	}
 	if t := &r.near; t.n > 0 {
-		r.tell(FindNear, record.Note, t.where, fmt.Sprintf("%s with a result that may differ from the server's: %s", record.Count(t.n, "command"), t.first))
+		r.tell(FindNear, record.Note, t.where, fmt.Sprintf("%s with a result that may differ from the server's: %s",
+			record.Count(t.n, "command"), t.first))
 	}
 	r.importHalf()
 	return r.lost()
@@ -230,7 +231,8 @@ func (r *replay) apply(args [][]byte, off int64) error {
 		r.refused.add(fmt.Sprintf("%s: %s", record.Quote(args[0]), refused.Text), r.place(off))
 		return nil
 	case errors.As(err, &refused):
-		why = fmt.Sprintf("%s: kvferry refuses it (%s), but the server that wrote the log executed it", record.Quote(args[0]), refused.Text)
+		why = fmt.Sprintf("%s: kvferry refuses it (%s), but the server that wrote the log executed it", record.Quote(args[0]),
+			refused.Text)
 	case !errors.As(err, &unknown):
 		return err
 	case unknown.Near:
@@ -295,8 +297,10 @@ func (r *replay) stopped(kind string, off int64, why string) {
 	}
 	all := r.log.Bytes()
 	rest := max(all-r.before-max(off, 0), 0)
-	r.report(record.Finding{Kind: kind, Severity: record.Error, Place: r.place(off), Detail: why + "; kvferry does not read the rest of the log", Unread: rest,
-		Lost: fmt.Sprintf("the log from offset %s of %s on, %s of %s (%s)", record.Number(off), r.file, record.Bytes(rest), record.Bytes(all), record.Percent(rest, all)),
+	r.report(record.Finding{Kind: kind, Severity: record.Error, Place: r.place(off),
+		Detail: why + "; kvferry does not read the rest of the log", Unread: rest,
+		Lost: fmt.Sprintf("the log from offset %s of %s on, %s of %s (%s)", record.Number(off), r.file, record.Bytes(rest),
+			record.Bytes(all), record.Percent(rest, all)),
 		Sure: "a log does not say how many commands follow"})
 }
 
@@ -304,7 +308,8 @@ func (r *replay) stopped(kind string, off int64, why string) {
 func (r *replay) cutOff(off, n int64) {
 	if r.report != nil {
 		r.report(record.Finding{Kind: FindCut, Severity: record.Warning, Place: r.place(off), Detail: fmt.Sprintf(
-			"the log ends within a command or a transaction; its last %s do not count, and a server truncates them", record.Count(n, "byte")),
+			"the log ends within a command or a transaction; its last %s do not count, and a server truncates them",
+			record.Count(n, "byte")),
 			Lost: fmt.Sprintf("the last %s of %s, an incomplete command or transaction that servers drop, and what followed if the file was cut off",
 				record.Count(n, "byte"), r.file),
 			Sure: "everything before was read; a log does not say how many commands follow"})

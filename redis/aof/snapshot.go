@@ -58,7 +58,8 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 		case rdb.OpOldFunction:
 			r.tell(record.FindNewer, record.Error, r.place(it.Off), redis.OldFunctionDetail(it.Key))
 		case rdb.OpModuleAux:
-			r.tell(FindModuleAux, record.Warning, r.place(it.Off), fmt.Sprintf("data of the module %s, which belong to no key, are not read", it.Key))
+			r.tell(FindModuleAux, record.Warning, r.place(it.Off),
+				fmt.Sprintf("data of the module %s, which belong to no key, are not read", it.Key))
 		case rdb.OpEOF:
 			if err := r.twins(f, s, keys, size); err != nil {
 				return 0, err
@@ -157,7 +158,8 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	r.server.DB.Select(int(it.DB))
 	put := r.server.DB.Put(&h)
 	var ahead []string
-	expiring, err := pump(d, put, h.Type != record.Hash, r.server.Now, func(elems []record.Element) { ahead = append(ahead, redis.GroupsAhead(&h, elems)...) })
+	expiring, err := pump(d, put, h.Type != record.Hash, r.server.Now,
+		func(elems []record.Element) { ahead = append(ahead, redis.GroupsAhead(&h, elems)...) })
 	for _, detail := range ahead {
 		r.tellKey(redis.FindGroupAhead, s, it, detail)
 	}

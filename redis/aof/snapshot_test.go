@@ -16,7 +16,8 @@ func TestSnapshotItems(t *testing.T) {
 	item := func(s string) []byte { return []byte(s) }
 	const expiry = "\xfc\x00\x00\x00\x00\x00\x04\x00\x00" // 2^42 ms
 	member := func(name, when string) string {
-		return "\xfa\x13keydb-subexpire-key" + string(rune(len(name))) + name + "\xfa\x14keydb-subexpire-when" + string(rune(len(when))) + when
+		return "\xfa\x13keydb-subexpire-key" + string(rune(len(name))) + name + "\xfa\x14keydb-subexpire-when" +
+			string(rune(len(when))) + when
 	}
 	library := "\xf5\x0e#!lua name=l\nx"
 	str := func(v string) string { return redistest.Form("string", 0, []string{v}) }

@@ -66,8 +66,8 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 		now = time.Now()
 	}
 	srv := &server.Server{DB: st, Now: now.UnixMilli()}
-	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir,
-		sources: o.Options.Sources, keepHalf: o.Options.HalfImported}
+	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied,
+		tempDir: o.Options.TempDir, sources: o.Options.Sources, keepHalf: o.Options.HalfImported}
 	srv.Restore, srv.RestoreFunctions = r.restore, r.restoreFunctions
 	if err = r.all(); err == nil {
 		err = st.Seal()

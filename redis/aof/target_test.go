@@ -24,8 +24,9 @@ func write(t testing.TB, dir, version string) format.Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dst, err := f.Create(context.Background(), dir, &format.CreateOptions{DBs: []string{"0", "7"}, TempDir: t.TempDir(), Now: fixtures.Clock,
-		Reopen: &format.OpenOptions{}})
+	dst, err := f.Create(context.Background(), dir,
+		&format.CreateOptions{DBs: []string{"0", "7"}, TempDir: t.TempDir(), Now: fixtures.Clock,
+			Reopen: &format.OpenOptions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,8 @@ func write(t testing.TB, dir, version string) format.Target {
 	for n, db := range []string{"0", "7"} {
 		w, err := dst.Shard(n, db, limits.Types, 0)
 		if err == nil {
-			err = fixtures.Pump(w, fixtures.Records(uint64(n), 60, fixtures.Options{DB: db, Limits: limits, MaxElements: 150, Now: fixtures.Clock}))
+			err = fixtures.Pump(w, fixtures.Records(uint64(n), 60,
+				fixtures.Options{DB: db, Limits: limits, MaxElements: 150, Now: fixtures.Clock}))
 		}
 		if err == nil {
 			err = w.Close()
@@ -145,7 +147,8 @@ func TestTargetFails(t *testing.T) {
 	if _, err := New().Create(context.Background(), dir, &format.CreateOptions{}); err == nil {
 		t.Error("a target below a file")
 	}
-	if _, err := New().Create(context.Background(), filepath.Join(t.TempDir(), "a"), &format.CreateOptions{DBs: []string{"users"}}); err == nil {
+	if _, err := New().Create(context.Background(), filepath.Join(t.TempDir(), "a"),
+		&format.CreateOptions{DBs: []string{"users"}}); err == nil {
 		t.Error("a database without a number")
 	}
 }

@@ -51,7 +51,8 @@ func TestWriter(t *testing.T) {
 	const note = "aof-refused /"
 	zero, slots, moved := read("restore-zero-crc.aof"), read("restore-crc0-redis84.aof"), read("move-replace.aof")
 	wrong := commandsOf("SET s 1\nSET a 1\nLPUSH s x")
-	known := []string{"redis 2.8.24", "redis 6.0.16", "redis 7.0.15", "redis 8.0.5", "redis 8.2.1", "valkey 7.2.11", "valkey 8.1.4", "valkey 9.1.2"}
+	known := []string{"redis 2.8.24", "redis 6.0.16", "redis 7.0.15", "redis 8.0.5", "redis 8.2.1", "valkey 7.2.11",
+		"valkey 8.1.4", "valkey 9.1.2"}
 	newer := []string{"", "redis 8.8.0", "redis 8.10.1", "redis 8.12.0", "redis 9.0.0", "redis 255.255.255", "valkey 9.2.0", "valkey 10.0.0"}
 	both := []string{"redis 8.4.0", "redis 8.6.3"}
 	for _, x := range []struct {
@@ -83,7 +84,8 @@ func TestWriter(t *testing.T) {
 				keys = append(keys, id)
 			}
 			slices.Sort(keys)
-			if got := strings.Join(keys, " "); got != x.keys || strings.Join(found, " ") != x.found || sound != !strings.Contains(x.found, FindCommand) {
+			got := strings.Join(keys, " ")
+			if got != x.keys || strings.Join(found, " ") != x.found || sound != !strings.Contains(x.found, FindCommand) {
 				t.Errorf("%q by %q: keys %s, found %q, sound %v; want %s, %q", x.log, w, got, found, sound, x.keys, x.found)
 			}
 		}

@@ -165,7 +165,8 @@ func TestCrashedSource(t *testing.T) {
 	}
 	wg.Wait()
 	for way, c := range copiers {
-		src, err := files.OpenFile(t.Context(), New(), way, c.to.f, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
+		src, err := files.OpenFile(t.Context(), New(), way, c.to.f,
+			&format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
 		if err != nil {
 			t.Fatalf("%s: %v", way, err)
 		}
@@ -210,7 +211,8 @@ func TestFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &copier{server: &server.Server{Options: o, Nodes: slices.Repeat([]string{crashed}, keyslot.Count)}, runs: map[string]string{crashed: "first"}}
+	c := &copier{server: &server.Server{Options: o, Nodes: slices.Repeat([]string{crashed}, keyslot.Count)},
+		runs: map[string]string{crashed: "first"}}
 	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	for _, x := range []struct {
 		err  error
@@ -254,7 +256,8 @@ func TestClusterDatabases(t *testing.T) {
 	}
 	check(t, tg, map[string]int64{"2": 100})
 	for _, x := range []struct{ address, db string }{{address, "4"}, {address + "/4", "0"}} {
-		if _, err := open(t, x.address, format.ServerOptions{Existing: format.Replace}, x.db); err == nil || !strings.Contains(err.Error(), "cluster-databases") {
+		_, err := open(t, x.address, format.ServerOptions{Existing: format.Replace}, x.db)
+		if err == nil || !strings.Contains(err.Error(), "cluster-databases") {
 			t.Errorf("%+v: %v", x, err)
 		}
 	}

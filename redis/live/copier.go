@@ -42,7 +42,8 @@ func (c *copier) begins(host string) { c.parts = append(c.parts, sent{host, c.to
 
 // onServer calls do, and retries it if the connection breaks, the server is busy, or a replica takes over. do reports
 // whether it made progress. onServer returns the last server and the number of tries there since the last progress.
-func (c *copier) onServer(ctx context.Context, host string, do func(host string) (further bool, err error)) (at string, tries int, err error) {
+func (c *copier) onServer(ctx context.Context, host string,
+	do func(host string) (further bool, err error)) (at string, tries int, err error) {
 	until := time.Now().Add(server.Patience)
 	for tries = 1; ; tries++ {
 		further, err := do(host)

@@ -76,7 +76,8 @@ func TestDecided(t *testing.T) {
 
 // TestAskedInVain: an unreachable server is a LostError when asked for existing keys; a refusal is not.
 func TestAskedInVain(t *testing.T) {
-	for answer, want := range map[string]bool{"-CLUSTERDOWN The cluster is down\r\n": true, "-NOPERM no\r\n": false, "": true, ":0\r\n": false} {
+	for answer, want := range map[string]bool{"-CLUSTERDOWN The cluster is down\r\n": true, "-NOPERM no\r\n": false, "": true,
+		":0\r\n": false} {
 		addr := redistest.Serve(t, func(words []string) string {
 			if words[0] == "EXISTS" || words[0] == "FUNCTION" {
 				return answer

@@ -80,7 +80,8 @@ func TestLinkClosed(t *testing.T) {
 		return answerInfo(words, "")
 	})
 	_, err := New().With(new(format.ServerOptions)).Open(context.Background(), "redis://"+addr, &format.OpenOptions{})
-	if err == nil || !strings.Contains(err.Error(), "the server closed the connection each of the 5 times") || !strings.Contains(err.Error(), "--scan") || strings.Contains(err.Error(), "EOF") {
+	if err == nil || !strings.Contains(err.Error(), "the server closed the connection each of the 5 times") ||
+		!strings.Contains(err.Error(), "--scan") || strings.Contains(err.Error(), "EOF") {
 		t.Error(err)
 	}
 }
@@ -110,8 +111,10 @@ func TestVectorSets(t *testing.T) {
 		tg := mustOpen(t, address, format.ServerOptions{}, "0")
 		for _, m := range list {
 			var losses []string
-			left := tg.ElementLosses(&m.h, append([]record.Element(nil), m.elems...), func(l record.Loss) { losses = append(losses, l.Kind+" "+l.Detail) })
-			if refused != (len(left) == 0) || refused != (len(losses) == 1 && strings.Contains(losses[0], `module a value of type "vectorset": the server refuses it (ERR Bad data format)`)) || len(tg.Losses(&m.h)) > 0 {
+			left := tg.ElementLosses(&m.h, append([]record.Element(nil), m.elems...),
+				func(l record.Loss) { losses = append(losses, l.Kind+" "+l.Detail) })
+			if refused != (len(left) == 0) || refused != (len(losses) == 1 && strings.Contains(losses[0],
+				`module a value of type "vectorset": the server refuses it (ERR Bad data format)`)) || len(tg.Losses(&m.h)) > 0 {
 				t.Errorf("%s: %d elements left, losses %q", address, len(left), losses)
 			}
 		}
@@ -138,9 +141,10 @@ func TestVectorSets(t *testing.T) {
 		check(t, tg, map[string]int64{"0": 2})
 	}
 	for _, key := range []string{"v{a}", "v{b}"} {
-		for _, command := range [][]string{{"VCARD", key}, {"VDIM", key}, {"VEMB", key, "member7"}, {"VGETATTR", key, "member3"}, {"PEXPIRETIME", key},
-			{"VSIM", key, "ELE", "member5", "COUNT", "40", "TRUTH"}} {
-			if want, got := fmt.Sprintf("%q", c.Must(t, command...)), fmt.Sprintf("%q", to.Client().Must(t, command...)); want != got {
+		for _, command := range [][]string{{"VCARD", key}, {"VDIM", key}, {"VEMB", key, "member7"}, {"VGETATTR", key, "member3"},
+			{"PEXPIRETIME", key}, {"VSIM", key, "ELE", "member5", "COUNT", "40", "TRUTH"}} {
+			want, got := fmt.Sprintf("%q", c.Must(t, command...)), fmt.Sprintf("%q", to.Client().Must(t, command...))
+			if want != got {
 				t.Errorf("%q: %.300s, want %.300s", command, got, want)
 			}
 		}
@@ -150,7 +154,8 @@ func TestVectorSets(t *testing.T) {
 // records reads all records of a source.
 func records(t *testing.T, src format.Source) (list []made) {
 	t.Helper()
-	r, err := formattest.Walk(src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()}))
+	r, err := formattest.Walk(src.Records(context.Background(), "0", record.AllTypes, format.Span{},
+		&format.Env{Now: time.Now(), TempDir: t.TempDir()}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,8 @@ func asLost(err error) error {
 func (a *asker) library(name string, code []byte) (there bool, err error) {
 	err = a.server.Each(a.server.Hosts(), func(_ string, c *server.Client) error {
 		list, err := c.Libraries(a.ctx, globbed(name))
-		there = there || slices.ContainsFunc(list, func(l server.CodeLibrary) bool { return l.Name == name && l.Code != string(code) })
+		there = there ||
+			slices.ContainsFunc(list, func(l server.CodeLibrary) bool { return l.Name == name && l.Code != string(code) })
 		return err
 	})
 	if err != nil {

@@ -18,7 +18,8 @@ func TestHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := f.Create(context.Background(), filepath.Join(t.TempDir(), "a.rdb"), &format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir(), Reopen: &format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}}})
+	target, err := f.Create(context.Background(), filepath.Join(t.TempDir(), "a.rdb"), &format.CreateOptions{DBs: []string{"0"},
+		TempDir: t.TempDir(), Reopen: &format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}}})
 	if err != nil {
 		t.Fatal(err)
 	}

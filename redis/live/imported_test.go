@@ -17,7 +17,8 @@ import (
 
 // TestSlotMigration: during an atomic slot migration of Valkey 9, the keys of the importing server are not read.
 func TestSlotMigration(t *testing.T) {
-	nodes := redistest.StartClusterOf(t, redistest.Engine(t, "Valkey", "9.1"), "--cluster-databases", "4", "--enable-debug-command", "yes")
+	nodes := redistest.StartClusterOf(t, redistest.Engine(t, "Valkey", "9.1"), "--cluster-databases", "4",
+		"--enable-debug-command", "yes")
 	address := "redis+cluster://" + nodes[0].Addr
 	list, all := data(100, 2000), map[string]string{}
 	for _, db := range []string{"0", "3"} {
@@ -28,7 +29,8 @@ func TestSlotMigration(t *testing.T) {
 	}
 	from := nodes[0].Client()
 	from.Must(t, "DEBUG", "SLOTMIGRATION", "PREVENT-PAUSE", "1")
-	from.Must(t, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "4000", "NODE", redistest.Text(nodes[1].Client().Must(t, "CLUSTER", "MYID")))
+	from.Must(t, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "4000", "NODE",
+		redistest.Text(nodes[1].Client().Must(t, "CLUSTER", "MYID")))
 	for i := 0; ; i++ {
 		if text := fmt.Sprintf("%q", from.Must(t, "CLUSTER", "GETSLOTMIGRATIONS")); strings.Contains(text, "waiting-to-pause") {
 			break

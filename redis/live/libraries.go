@@ -57,8 +57,9 @@ func (c *copier) librariesOf(p sent, known map[string]libraryOf) error {
 		}
 		if first.sum != lib.sum {
 			dataset.Report(c.options, record.Finding{Kind: FindLibraryDiffers, Severity: record.Error,
-				Place:  record.Place{File: c.server.Shown, Off: record.NoOffset, Level: -1},
-				Detail: fmt.Sprintf("function library %s has other code on %s than on %s, whose code kvferry reads", record.Quote([]byte(name)), lib.host, first.host)})
+				Place: record.Place{File: c.server.Shown, Off: record.NoOffset, Level: -1},
+				Detail: fmt.Sprintf("function library %s has other code on %s than on %s, whose code kvferry reads",
+					record.Quote([]byte(name)), lib.host, first.host)})
 		}
 		if err := c.to.blank(it.Off, scanner.Offset()); err != nil {
 			return err

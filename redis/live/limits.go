@@ -74,7 +74,8 @@ func (l *limits) ElementLosses(h *record.Header, batch []record.Element, report 
 		}
 		for i := range batch {
 			if batch[i].ExpireMS != 0 {
-				report(record.Loss{Kind: record.LossFieldExpiry, Detail: "field " + record.Quote(batch[i].Name) + ": " + l.server.Name + " does not support expiry of fields"})
+				report(record.Loss{Kind: record.LossFieldExpiry,
+					Detail: "field " + record.Quote(batch[i].Name) + ": " + l.server.Name + " does not support expiry of fields"})
 				batch[i].ExpireMS = 0
 			}
 		}
@@ -107,7 +108,8 @@ func (l *limits) takes(e *record.Element, report func(record.Loss)) bool {
 		answer = known.(string)
 	}
 	if answer != "" {
-		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of type %s: %s", record.Quote(e.Name), answer)})
+		report(record.Loss{Kind: record.LossModule, Drops: true,
+			Detail: fmt.Sprintf("a value of type %s: %s", record.Quote(e.Name), answer)})
 	}
 	return answer == ""
 }

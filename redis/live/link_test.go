@@ -43,7 +43,8 @@ func TestEndless(t *testing.T) {
 		address := "redis://" + endless(t, x[0], x[1])
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := New().With(o).Open(context.Background(), address, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
+		_, err := New().With(o).Open(context.Background(), address,
+			&format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
 		if err == nil || !strings.Contains(err.Error(), server.ErrAnswer.Error()) {
 			t.Errorf("%s, as a source: %v", name, err)
 		}
@@ -60,14 +61,16 @@ func TestEndless(t *testing.T) {
 
 // TestEndlessReplies: a server that answers what is written to it without an end is left, with little memory.
 func TestEndlessReplies(t *testing.T) {
-	for name, answer := range map[string]string{"a text": "$2147483647\r\n", "arrays in it": strings.Repeat("*2\r\n", 1<<20), "no reply": "?\r\n"} {
+	for name, answer := range map[string]string{"a text": "$2147483647\r\n", "arrays in it": strings.Repeat("*2\r\n", 1<<20),
+		"no reply": "?\r\n"} {
 		addr := redistest.Serve(t, func(words []string) string {
 			if words[0] == "SET" {
 				return answer
 			}
 			return answerInfo(words, "")
 		})
-		err := load(t.Context(), mustOpen(t, "redis://"+addr, format.ServerOptions{Existing: format.Replace}, "0"), data(1, 1)[:1], "0", 1)
+		err := load(t.Context(), mustOpen(t, "redis://"+addr, format.ServerOptions{Existing: format.Replace}, "0"),
+			data(1, 1)[:1], "0", 1)
 		var lost *format.LostError
 		if !errors.As(err, &lost) || !strings.Contains(err.Error(), server.ErrAnswer.Error()) {
 			t.Errorf("%s: %v", name, err)

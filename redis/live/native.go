@@ -80,7 +80,8 @@ var sizeOf = [record.NumTypes]string{record.String: "STRLEN", record.Hash: "HLEN
 // ending returns the element bounds for the end of the record.
 func (n *native) ending() *pipe.Ending {
 	h := n.header
-	e := &pipe.Ending{Name: n.name, Key: bytes.Clone(h.Key), Size: sizeOf[h.Type], Least: n.sent - n.soon, Most: n.sent, Lapses: n.expiresSoon(h.ExpireMS)}
+	e := &pipe.Ending{Name: n.name, Key: bytes.Clone(h.Key), Size: sizeOf[h.Type], Least: n.sent - n.soon, Most: n.sent,
+		Lapses: n.expiresSoon(h.ExpireMS)}
 	if time.Since(n.started) > soon/2 { // more elements may have expired
 		e.Least, e.Lapses = min(n.lasting, n.sent), h.ExpireMS != 0
 	}

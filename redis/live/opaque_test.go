@@ -45,7 +45,8 @@ func TestOpaque(t *testing.T) {
 			t.Error(l.Detail)
 		}
 	}
-	if text := redistest.Text(s.Client().Must(t, "INFO", "commandstats")); !strings.Contains(text, "cmdstat_restore:calls=2,") { // one is the probe for RESTORE
+	if text := redistest.Text(s.Client().Must(t, "INFO", "commandstats")); !strings.Contains(text, "cmdstat_restore:calls=2,") {
+		// one is the probe for RESTORE
 		t.Error(text)
 	}
 	if l := losses(record.Element{Name: []byte("other"), Value: []byte("x")})[0]; !strings.Contains(l.Detail, `"other": no command creates it`) {
@@ -138,7 +139,8 @@ func TestFetched(t *testing.T) {
 		f := &fetcher{copier: &copier{server: &server.Server{Major: 7}, to: to}, ctx: t.Context()}
 		before := to.n
 		err = f.value(&node{in: bufio.NewReader(strings.NewReader(x.answers))}, []byte("k"))
-		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `"`, ""), x.want)) {
+		if x.want == "" && err != nil || x.want != "" &&
+			(err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `"`, ""), x.want)) {
 			t.Errorf("%q: %v, want %q", x.answers, err, x.want)
 		}
 		var c *record.CorruptError

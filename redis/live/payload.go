@@ -55,7 +55,8 @@ func (c *copier) unread(db string, key []byte, err error) error {
 	if corrupt != nil && key != nil {
 		detail = corrupt.Reason()
 	}
-	dataset.Report(c.options, record.Finding{Kind: files.DamageKind(err), Severity: record.Error, DB: db, Keyspace: files.Keyspace, Key: bytes.Clone(key),
+	dataset.Report(c.options, record.Finding{Kind: files.DamageKind(err), Severity: record.Error, DB: db,
+		Keyspace: files.Keyspace, Key: bytes.Clone(key),
 		Place: record.Place{File: c.server.Shown, Off: record.NoOffset, Level: -1}, Detail: detail + "; kvferry does not read it"})
 	return nil
 }

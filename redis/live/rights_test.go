@@ -91,14 +91,15 @@ func TestRights(t *testing.T) {
 		}
 		allow("target", "target with `--resume`")
 		begun := mustOpen(t, address, format.ServerOptions{Password: "pw", Existing: format.Replace}, "0")
-		again, err := New().With(&format.ServerOptions{Password: "pw", Existing: format.Replace}).Create(context.Background(), address,
-			&format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir(), Earlier: begun.(format.Loaded).Earlier()})
+		again, err := New().With(&format.ServerOptions{Password: "pw", Existing: format.Replace}).Create(context.Background(),
+			address, &format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir(), Earlier: begun.(format.Loaded).Earlier()})
 		if err != nil {
 			t.Errorf("cluster %v: resuming: %v", cluster, err)
 		} else {
 			again.Abort()
 		}
-		for use, o := range map[string]format.ServerOptions{"source, as a replica": {Password: "pw"}, "source, key by key": {Password: "pw", Scan: true}} {
+		for use, o := range map[string]format.ServerOptions{"source, as a replica": {Password: "pw"},
+			"source, key by key": {Password: "pw", Scan: true}} {
 			allow(use)
 			src, found, err := source(t, address, o)
 			if err != nil || len(found) > 0 {
@@ -110,19 +111,22 @@ func TestRights(t *testing.T) {
 			diff(t, expected, got)
 		}
 		allow("target", "target of `patch`")
-		w, err := mustOpen(t, address, format.ServerOptions{Password: "pw", Existing: format.Replace}, "0").Shard(0, "0", record.AllTypes, 64<<20)
+		w, err := mustOpen(t, address, format.ServerOptions{Password: "pw", Existing: format.Replace}, "0").Shard(0, "0",
+			record.AllTypes, 64<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := w.(format.Changer)
 		key, lib := list[3].h, list[100].h
-		if err := errors.Join(c.Expire(key.Key, 0), c.Expire(key.Key, 4102444800001), c.Delete(&key), c.Delete(&lib), w.Close()); err != nil {
+		if err := errors.Join(c.Expire(key.Key, 0), c.Expire(key.Key, 4102444800001), c.Delete(&key), c.Delete(&lib),
+			w.Close()); err != nil {
 			t.Errorf("cluster %v: a patch: %v", cluster, err)
 		}
 		allow("source, key by key")
 		_, err = open(t, address, format.ServerOptions{Password: "pw"}, "0")
 		if err == nil {
-			err = load(context.Background(), mustOpen(t, address, format.ServerOptions{Password: "pw", Existing: format.Replace}, "0"), list[:1], "0", 1)
+			err = load(context.Background(), mustOpen(t, address, format.ServerOptions{Password: "pw", Existing: format.Replace},
+				"0"), list[:1], "0", 1)
 		}
 		if err == nil || !strings.Contains(err.Error(), "kvferry help live") {
 			t.Errorf("cluster %v: no rights: %v", cluster, err)

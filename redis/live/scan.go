@@ -121,7 +121,8 @@ func (c *copier) functionsOf(ctx context.Context, host string) error {
 	defer client.Close()
 	dump, err := redis.Bytes(client.Do(ctx, "FUNCTION", "DUMP"))
 	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "unknown")) {
-		dataset.Report(c.options, record.Finding{Kind: FindFunctions, Severity: record.Warning, Place: record.Place{File: c.server.Shown, Off: record.NoOffset},
+		dataset.Report(c.options, record.Finding{Kind: FindFunctions, Severity: record.Warning,
+			Place:  record.Place{File: c.server.Shown, Off: record.NoOffset},
 			Detail: fmt.Sprintf("function libraries are not read: %v", err)})
 		return nil
 	}

@@ -72,7 +72,8 @@ func (c *copier) all(ctx context.Context) error {
 		err := c.replica(ctx, host)
 		var forbidden *forbiddenError
 		if errors.As(err, &forbidden) {
-			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note, Place: record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
+			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note,
+				Place:  record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
 				Detail: fmt.Sprintf("%v; kvferry reads its keys with SCAN and DUMP, each at a different moment", err)})
 			if err := c.to.back(mark{n: headLen}); err != nil {
 				return err
@@ -98,8 +99,10 @@ func (c *copier) oneNode(ctx context.Context) {
 	if !s.OneOfSeveral(ctx) {
 		return
 	}
-	dataset.Report(c.options, record.Finding{Kind: FindOneNode, Severity: record.Warning, Place: record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
-		Detail: fmt.Sprintf("this is one node of a cluster, and kvferry reads its keys only: for all of them write %s%s", server.Scheme(s.TLS, true), s.Host)})
+	dataset.Report(c.options, record.Finding{Kind: FindOneNode, Severity: record.Warning,
+		Place: record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
+		Detail: fmt.Sprintf("this is one node of a cluster, and kvferry reads its keys only: for all of them write %s%s",
+			server.Scheme(s.TLS, true), s.Host)})
 }
 
 // oneDatabase restricts a source to the database in the address.
@@ -115,7 +118,8 @@ func (o *oneDatabase) Databases() []string { return []string{o.db} }
 func (o *oneDatabase) Unwrap() format.Source { return o.Source }
 
 // Records yields the records of the database, or no records if the server lacks it.
-func (o *oneDatabase) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+func (o *oneDatabase) Records(ctx context.Context, db string, t record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
 	if !slices.Contains(o.Source.Databases(), db) {
 		return record.Merge(), nil
 	}

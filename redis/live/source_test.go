@@ -44,14 +44,16 @@ func source(t testing.TB, address string, o format.ServerOptions) (format.Source
 	t.Helper()
 	var found []string
 	var done, total, keys, of int64
-	src, err := New().With(&o).Open(context.Background(), address, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
-		Report: func(f record.Finding) { found = append(found, f.Kind) },
-		Copied: func(d, n, k, m int64) {
-			if done, total, keys, of = d, n, k, m; total != 0 && done > total {
-				t.Errorf("%d bytes of %d are copied", done, total)
-			}
-		}}})
-	if err == nil && (done < headLen || total != done || o.Scan && keys == 0 && len(src.Databases()) > 0 && src.Size(src.Databases()[0], record.AllTypes) > 0) {
+	src, err := New().With(&o).Open(context.Background(), address,
+		&format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
+			Report: func(f record.Finding) { found = append(found, f.Kind) },
+			Copied: func(d, n, k, m int64) {
+				if done, total, keys, of = d, n, k, m; total != 0 && done > total {
+					t.Errorf("%d bytes of %d are copied", done, total)
+				}
+			}}})
+	if err == nil && (done < headLen || total != done ||
+		o.Scan && keys == 0 && len(src.Databases()) > 0 && src.Size(src.Databases()[0], record.AllTypes) > 0) {
 		t.Errorf("at the end %d bytes of %d are copied, %d keys", done, total, keys)
 	}
 	if err == nil && of == 0 && len(src.Databases()) > 0 && src.Size(src.Databases()[0], record.AllTypes) > 0 {
@@ -68,7 +70,8 @@ func contents(t testing.TB, src format.Source) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, db := range src.Databases() {
-		r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()}))
+		r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, format.Span{},
+			&format.Env{Now: time.Now(), TempDir: t.TempDir()}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,9 +86,11 @@ const library = "#!lua name=lib1\nredis.register_function('f', function() return
 func fill(t testing.TB, s *redistest.Server, n, large int) map[string]string {
 	t.Helper()
 	list := data(n, large)
-	target, err := New().With(&format.ServerOptions{}).Create(context.Background(), "redis://"+s.Addr, &format.CreateOptions{DBs: []string{"0", "3"}, TempDir: t.TempDir()})
+	target, err := New().With(&format.ServerOptions{}).Create(context.Background(), "redis://"+s.Addr,
+		&format.CreateOptions{DBs: []string{"0", "3"}, TempDir: t.TempDir()})
 	if err == nil {
-		err = errors.Join(load(context.Background(), target, list[:n/2], "0", 1), load(context.Background(), target, list[n/2:], "3", 1))
+		err = errors.Join(load(context.Background(), target, list[:n/2], "0", 1),
+			load(context.Background(), target, list[n/2:], "3", 1))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +147,8 @@ func TestSource(t *testing.T) {
 			}
 			whole, _ := format.As[format.Sectioned](one)
 			spans, err := whole.Sections(db, record.AllTypes, 3)
-			if err != nil || len(spans) == 0 || prefix == "3/" && len(one.Keyspaces()) != 1 || prefix == "none" && len(one.Keyspaces()) != 0 {
+			if err != nil || len(spans) == 0 || prefix == "3/" && len(one.Keyspaces()) != 1 ||
+				prefix == "none" && len(one.Keyspaces()) != 0 {
 				t.Errorf("%s: sections %v, %v", way, spans, err)
 			}
 		}
@@ -164,10 +170,12 @@ func TestSourceForbidden(t *testing.T) {
 	}
 	diff(t, want, contents(t, src))
 	c.Must(t, "ACL", "SETUSER", "reader", "-dump")
-	if _, _, err := source(t, "redis://reader@"+s.Addr, format.ServerOptions{Password: "pw", Scan: true}); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+	if _, _, err := source(t, "redis://reader@"+s.Addr, format.ServerOptions{Password: "pw", Scan: true}); err == nil ||
+		!strings.Contains(err.Error(), "NOPERM") {
 		t.Error(err)
 	}
-	if _, _, err := source(t, "redis://reader@"+s.Addr, format.ServerOptions{Password: "wrong"}); err == nil || !strings.Contains(err.Error(), "password is wrong") {
+	if _, _, err := source(t, "redis://reader@"+s.Addr, format.ServerOptions{Password: "wrong"}); err == nil ||
+		!strings.Contains(err.Error(), "password is wrong") {
 		t.Error(err)
 	}
 }
@@ -220,8 +228,11 @@ func TestSourceRestarted(t *testing.T) {
 				}
 			})
 		}}}
-		_, err := New().With(&format.ServerOptions{Scan: scan}).Open(context.Background(), "redis://"+cutting(t, s.Addr, 30_000, 1), o)
-		if want := "redis://"; err == nil || !strings.Contains(err.Error(), "restarted while kvferry read it") || strings.Count(err.Error(), want) != 1 {
+		_, err := New().With(&format.ServerOptions{Scan: scan}).Open(context.Background(),
+			"redis://"+cutting(t, s.Addr, 30_000, 1), o)
+		want := "redis://"
+		if err == nil || !strings.Contains(err.Error(), "restarted while kvferry read it") ||
+			strings.Count(err.Error(), want) != 1 {
 			t.Errorf("scan %v: %v", scan, err)
 		}
 	}
@@ -250,7 +261,8 @@ func TestSourceCluster(t *testing.T) {
 		nodes[1].Client().Must(t, "FUNCTION", "LOAD", "REPLACE", code)
 		for _, scan := range []bool{false, true} {
 			src, found, err := source(t, address, format.ServerOptions{Scan: scan})
-			if err != nil || strings.Join(slices.Compact(found), " ") != map[bool]string{true: FindLibraryDiffers}[code == others] {
+			if err != nil ||
+				strings.Join(slices.Compact(found), " ") != map[bool]string{true: FindLibraryDiffers}[code == others] {
 				t.Fatalf("scan %v: %v, findings %v", scan, err, found)
 			}
 			if n := count(t, src, record.Other); n != 1 {
@@ -319,7 +331,8 @@ func startMoves(t *testing.T, nodes []*redistest.Server, list []made) {
 	seen := map[int]bool{}
 	for _, m := range list {
 		at := keyslot.Of(m.h.Key)
-		if at >= keyslot.Count/3-1 || seen[at] || n == onTheirWay || m.h.ExpireMS != 0 { // MIGRATE sends the remaining time of an expiry
+		if at >= keyslot.Count/3-1 || seen[at] || n == onTheirWay || m.h.ExpireMS != 0 {
+			// MIGRATE sends the remaining time of an expiry
 			continue
 		}
 		seen[at] = true
@@ -341,7 +354,8 @@ func startMoves(t *testing.T, nodes []*redistest.Server, list []made) {
 func count(t *testing.T, src format.Source, typ record.Type) (n int) {
 	t.Helper()
 	for _, db := range src.Databases() {
-		r, err := formattest.Walk(src.Records(context.Background(), db, record.Of(typ), format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()}))
+		r, err := formattest.Walk(src.Records(context.Background(), db, record.Of(typ), format.Span{},
+			&format.Env{Now: time.Now(), TempDir: t.TempDir()}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -425,7 +439,8 @@ func TestParts(t *testing.T) {
 		return to, p.end()
 	}
 	for _, one := range []bool{false, true} {
-		for size, sent := range map[string][]byte{fmt.Sprint(len(file)): file, "EOF:" + string(mark): slices.Concat(file, mark, []byte("*1\r\n"))} {
+		for size, sent := range map[string][]byte{fmt.Sprint(len(file)): file,
+			"EOF:" + string(mark): slices.Concat(file, mark, []byte("*1\r\n"))} {
 			to, err := send(size, sent, one)
 			if err != nil || to.n != int64(headLen+len(file)-headLen-trailerLen) || to.head.Version != 11 {
 				t.Errorf("%s: %d bytes, version %d, %v", size, to.n, to.head.Version, err)
@@ -471,7 +486,8 @@ func TestPartsOfMasters(t *testing.T) {
 		t.Fatal(err)
 	}
 	var parts []int64
-	for _, items := range []string{"\xfe\x00" + template("f") + hash("a", "1"), template("g") + hash("b", "2") + unknown + "\x00\x01l\x01v", unknown,
+	for _, items := range []string{"\xfe\x00" + template("f") + hash("a", "1"),
+		template("g") + hash("b", "2") + unknown + "\x00\x01l\x01v", unknown,
 		template("h") + hash("c", "3") + expiry + unknown, "\xfe\x00" + hash("d", "4")} {
 		parts = append(parts, to.n)
 		p := newPart(to)
@@ -487,11 +503,12 @@ func TestPartsOfMasters(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	src, err := files.OpenFile(t.Context(), New(), "parts", to.f, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Report: func(f record.Finding) {
-		if f.Kind == record.FindNewer && f.Severity == record.Error {
-			found++
-		}
-	}}}, parts...)
+	src, err := files.OpenFile(t.Context(), New(), "parts", to.f,
+		&format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Report: func(f record.Finding) {
+			if f.Kind == record.FindNewer && f.Severity == record.Error {
+				found++
+			}
+		}}}, parts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -582,7 +599,8 @@ func TestPayloads(t *testing.T) {
 	if to, _, err := send(dump); err != nil || to.head != (rdb.Header{Version: 15}) {
 		t.Errorf("%v, %v", to.head, err)
 	}
-	if to, _, err := send(rdb.AppendDump(nil, 0, rdb.Version{Number: 80, Valkey: true}, []byte{0})); err != nil || !to.head.Valkey {
+	if to, _, err := send(rdb.AppendDump(nil, 0, rdb.Version{Number: 80, Valkey: true}, []byte{0})); err != nil ||
+		!to.head.Valkey {
 		t.Errorf("%v, %v", to.head, err)
 	}
 	for n := range dump {
@@ -631,7 +649,8 @@ func TestPayloads(t *testing.T) {
 			t.Errorf("%s expires at %d", m.h.Key, m.h.ExpireMS)
 		}
 	}
-	if want := "[newer b newer d newer e newer f read a read c read g read h read i read j unread-metadata]"; fmt.Sprint(found) != want || fmt.Sprint(keys) != "[read a read c read g read h read i read j]" {
+	want := "[newer b newer d newer e newer f read a read c read g read h read i read j unread-metadata]"
+	if fmt.Sprint(found) != want || fmt.Sprint(keys) != "[read a read c read g read h read i read j]" {
 		t.Errorf("%q, %q", found, keys)
 	}
 }
@@ -654,7 +673,8 @@ func TestLibraryPayloads(t *testing.T) {
 		b     []byte
 		found int
 		bad   bool
-	}{{whole(body), 0, false}, {whole(append(bytes.Clone(body), 0xf0)), 1, false}, {whole([]byte("\x00\x01k\x01v")), 2, false}, {whole(body)[1:], 2, true}} {
+	}{{whole(body), 0, false}, {whole(append(bytes.Clone(body), 0xf0)), 1, false}, {whole([]byte("\x00\x01k\x01v")), 2, false},
+		{whole(body)[1:], 2, true}} {
 		if err := c.libraries(x.b); (err != nil) != x.bad || len(found) != x.found || to.n != int64(headLen+len(body)) {
 			t.Errorf("%q: %v, found %q, %d bytes", x.b, err, found, to.n)
 		}
@@ -668,7 +688,8 @@ func certificate(t *testing.T) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &priv.PublicKey, priv)
 	if err != nil {
@@ -680,7 +701,8 @@ func certificate(t *testing.T) (cert, key string) {
 	}
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -701,10 +723,12 @@ func TestTLS(t *testing.T) {
 	if _, err := open(t, "redis://"+s.Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "TLS there? use rediss://") {
 		t.Errorf("without TLS: %v", err)
 	}
-	if _, err := open(t, "rediss://"+redistest.Start(t).Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "no TLS there? use redis://") {
+	if _, err := open(t, "rediss://"+redistest.Start(t).Addr, format.ServerOptions{}, "0"); err == nil ||
+		!strings.Contains(err.Error(), "no TLS there? use redis://") {
 		t.Errorf("TLS to a server without: %v", err)
 	}
-	for _, o := range []format.ServerOptions{{CA: cert, Existing: format.Replace}, {Insecure: true, Scan: true, Existing: format.Replace}, {CA: cert, Cert: cert, Key: key, Scan: true, Existing: format.Replace}} {
+	for _, o := range []format.ServerOptions{{CA: cert, Existing: format.Replace}, {Insecure: true, Scan: true,
+		Existing: format.Replace}, {CA: cert, Cert: cert, Key: key, Scan: true, Existing: format.Replace}} {
 		if err := load(context.Background(), mustOpen(t, address, o, "0"), list, "0", 1); err != nil {
 			t.Fatal(err)
 		}

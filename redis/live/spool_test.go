@@ -50,7 +50,8 @@ func TestSpoolChecksum(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		src, err := files.OpenFile(t.Context(), New(), "spool", to.f, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
+		src, err := files.OpenFile(t.Context(), New(), "spool", to.f,
+			&format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
 		if (err != nil) != damaged || err != nil && !strings.Contains(err.Error(), "checksum") {
 			t.Errorf("damaged %t: %v", damaged, err)
 		}

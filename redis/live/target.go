@@ -283,7 +283,8 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 	}
 	written := t.sent()
 	if before > 0 && written != total { // only the totals are comparable
-		return "", fmt.Errorf("%s: %s went to the server, but %s were counted", t.server.Shown, record.Count(written, "record"), record.Number(total))
+		return "", fmt.Errorf("%s: %s went to the server, but %s were counted", t.server.Shown, record.Count(written, "record"),
+			record.Number(total))
 	}
 	return took(written, before), nil
 }

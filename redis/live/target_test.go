@@ -64,15 +64,19 @@ func data(n, large int) (out []made) {
 			case record.List, record.String:
 				name = nil
 			}
-			elems = append(elems, record.Element{Name: name, Value: value, Score: float64(j) / 3 * map[bool]float64{true: 1, false: 0}[typ == record.ZSet]})
+			elems = append(elems, record.Element{Name: name, Value: value,
+				Score: float64(j) / 3 * map[bool]float64{true: 1, false: 0}[typ == record.ZSet]})
 		}
 		if typ == record.String {
 			elems = elems[:1]
 		}
 		if typ == record.Stream && size == 3 {
-			elems = append(elems, record.Element{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: id(2), Read: 2})},
-				record.Element{Kind: record.Consumer, Name: []byte("g"), Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c"), SeenMS: 1e12, ActiveMS: 1e12})},
-				record.Element{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: id(1), Consumer: []byte("c"), DeliveredMS: 1e12, Count: 3})})
+			elems = append(elems, record.Element{Kind: record.Group, Name: []byte("g"),
+				Value: record.AppendGroup(nil, &record.GroupState{Last: id(2), Read: 2})},
+				record.Element{Kind: record.Consumer, Name: []byte("g"),
+					Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte("c"), SeenMS: 1e12, ActiveMS: 1e12})},
+				record.Element{Kind: record.Pending, Name: []byte("g"), Value: record.AppendPending(nil,
+					&record.PendingEntry{ID: id(1), Consumer: []byte("c"), DeliveredMS: 1e12, Count: 3})})
 		}
 		add(typ, key, expire, elems)
 	}
@@ -199,7 +203,9 @@ func TestTarget(t *testing.T) {
 	s := redistest.Start(t)
 	list := data(600, 21000)
 	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0", "3")
-	if err := errors.Join(load(context.Background(), target, list[:300], "0", 3), load(context.Background(), target, list[300:], "3", 1)); err != nil {
+	err := errors.Join(load(context.Background(), target, list[:300], "0", 3),
+		load(context.Background(), target, list[300:], "3", 1))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if text := check(t, target, map[string]int64{"0": 300, "3": 300}); text != "the server took 600 records and counts as many keys; values were not read back" {
@@ -276,12 +282,15 @@ func TestOrphans(t *testing.T) {
 	stream := func(key string, pending ...uint64) made {
 		m := made{h: record.Header{Type: record.Stream, Key: []byte(key), Last: id(9), Added: 9}}
 		for i := uint64(2); i < 8; i++ {
-			m.elems = append(m.elems, record.Element{Name: id(i), Value: record.AppendPair(nil, []byte("f"), make([]byte, maxPayload/5))})
+			m.elems = append(
+				m.elems, record.Element{Name: id(i), Value: record.AppendPair(nil, []byte("f"), make([]byte, maxPayload/5))})
 		}
-		m.elems = append(m.elems, record.Element{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: id(9), Read: -1})})
+		m.elems = append(m.elems, record.Element{Kind: record.Group, Name: []byte("g"),
+			Value: record.AppendGroup(nil, &record.GroupState{Last: id(9), Read: -1})})
 		for _, p := range pending {
 			m.elems = append(m.elems, record.Element{Kind: record.Pending, Name: []byte("g"),
-				Value: record.AppendPending(nil, &record.PendingEntry{ID: id(p), Consumer: []byte("c"), DeliveredMS: 5, Count: 2})})
+				Value: record.AppendPending(nil, &record.PendingEntry{ID: id(p), Consumer: []byte("c"), DeliveredMS: 5,
+					Count: 2})})
 		}
 		return m
 	}
@@ -353,7 +362,8 @@ func TestCluster(t *testing.T) {
 	}
 	diff(t, want(t, list, "0"), got)
 	moveSlot(t, nodes)
-	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil || !strings.Contains(err.Error(), "have only database 0: end the address with /0") {
+	if _, err := open(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{}, "1"); err == nil ||
+		!strings.Contains(err.Error(), "have only database 0: end the address with /0") {
 		t.Error(err)
 	}
 	if _, err := open(t, "redis+cluster://"+nodes[0].Addr+"/0", format.ServerOptions{Existing: format.Replace}, "1"); err != nil {
@@ -376,7 +386,8 @@ func moveSlot(t *testing.T, nodes []*redistest.Server) {
 	idOf := func(c *redistest.Client) string { return redistest.Text(c.Must(t, "CLUSTER", "MYID")) }
 	ids := []string{idOf(from), idOf(to)}
 	one := func(name string) made {
-		return made{record.Header{DB: "0", Type: record.Set, Key: []byte(name + "{" + tag + "}"), Len: 1}, []record.Element{{Name: []byte("m")}}}
+		return made{record.Header{DB: "0", Type: record.Set, Key: []byte(name + "{" + tag + "}"), Len: 1},
+			[]record.Element{{Name: []byte("m")}}}
 	}
 	target := mustOpen(t, "redis+cluster://"+nodes[2].Addr, format.ServerOptions{}, "0")
 	to.Must(t, "CLUSTER", "SETSLOT", strconv.Itoa(at), "IMPORTING", ids[0])
@@ -453,7 +464,8 @@ func look(t *testing.T, target format.Target, list []made, db string) string {
 }
 
 func function(code string) made {
-	return made{record.Header{DB: "0", Type: record.Other, Key: []byte("FUNCTION lib1"), Keyless: record.Library}, []record.Element{{Name: []byte("function"), Value: []byte(code)}}}
+	return made{record.Header{DB: "0", Type: record.Other, Key: []byte("FUNCTION lib1"), Keyless: record.Library},
+		[]record.Element{{Name: []byte("function"), Value: []byte(code)}}}
 }
 
 // TestLook: existing keys are listed before the first write, in all databases and nodes, and so are function libraries
@@ -466,7 +478,8 @@ func TestLook(t *testing.T) {
 	if text := look(t, mustOpen(t, address, format.ServerOptions{}, "0"), append(list, same), "0"); text != "" {
 		t.Errorf("nothing is there: %s", text)
 	}
-	if err := load(context.Background(), mustOpen(t, address, format.ServerOptions{}, "0"), append(list[:50:50], list[len(list)-1], same), "0", 1); err != nil {
+	if err := load(context.Background(), mustOpen(t, address, format.ServerOptions{}, "0"),
+		append(list[:50:50], list[len(list)-1], same), "0", 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes {
@@ -475,7 +488,8 @@ func TestLook(t *testing.T) {
 		}
 	}
 	text := look(t, mustOpen(t, address, format.ServerOptions{}, "0"), append([]made{other}, list...), "0")
-	if !strings.Contains(text, "already has 52 of the keys to write: function library \"lib1\", ") || strings.Count(text, " in database 0") != 4 ||
+	if !strings.Contains(text, "already has 52 of the keys to write: function library \"lib1\", ") ||
+		strings.Count(text, " in database 0") != 4 ||
 		!strings.Contains(text, ", …; nothing was written; ") {
 		t.Error(text)
 	}
@@ -500,7 +514,8 @@ func TestLook(t *testing.T) {
 		{format.SkipExisting, library, ""},
 		{format.Replace, string(other.elems[0].Value), ""},
 	} {
-		err := load(context.Background(), mustOpen(t, address, format.ServerOptions{Existing: step.existing}, "0"), []made{other}, "0", 1)
+		err := load(context.Background(), mustOpen(t, address, format.ServerOptions{Existing: step.existing}, "0"), []made{other},
+			"0", 1)
 		if (err == nil) != (step.err == "") || err != nil && !strings.Contains(err.Error(), step.err) {
 			t.Errorf("%v: %v", step.existing, err)
 		}
@@ -515,7 +530,8 @@ func TestRefused(t *testing.T) {
 	list := data(4000, 3000)
 	s := redistest.Start(t, "--maxmemory", "2mb")
 	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
-	if err := load(context.Background(), target, list, "0", 1); err == nil || !strings.Contains(err.Error(), "OOM") || !strings.Contains(err.Error(), "raise its maxmemory") {
+	if err := load(context.Background(), target, list, "0", 1); err == nil || !strings.Contains(err.Error(), "OOM") ||
+		!strings.Contains(err.Error(), "raise its maxmemory") {
 		t.Error(err)
 	}
 	s = redistest.Start(t, "--maxmemory", "2mb", "--maxmemory-policy", "allkeys-lru")
@@ -529,7 +545,8 @@ func TestRefused(t *testing.T) {
 	master := redistest.Start(t, "--requirepass", "secret", "--masterauth", "secret")
 	host, port, _ := net.SplitHostPort(master.Addr)
 	replica := redistest.Start(t, "--replicaof", host+" "+port, "--masterauth", "secret")
-	if _, err := open(t, "redis://"+replica.Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "is a read-only replica of "+host+":"+port) {
+	if _, err := open(t, "redis://"+replica.Addr, format.ServerOptions{}, "0"); err == nil ||
+		!strings.Contains(err.Error(), "is a read-only replica of "+host+":"+port) {
 		t.Error(err)
 	}
 	for password, what := range map[string]string{"": "KVFERRY_PASSWORD", "wrong": "the user or the password is wrong"} {
@@ -542,10 +559,12 @@ func TestRefused(t *testing.T) {
 	if err := load(context.Background(), target, list[:50], "0", 1); err != nil {
 		t.Error(err)
 	}
-	if _, err := open(t, "redis://:secret@"+master.Addr, format.ServerOptions{}, "0"); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := open(t, "redis://:secret@"+master.Addr, format.ServerOptions{}, "0"); err == nil ||
+		strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
-	if _, err := open(t, fmt.Sprintf("redis://127.0.0.1:%d", redistest.FreePort(t)), format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "nothing listens there") {
+	if _, err := open(t, fmt.Sprintf("redis://127.0.0.1:%d", redistest.FreePort(t)), format.ServerOptions{}, "0"); err == nil ||
+		!strings.Contains(err.Error(), "nothing listens there") {
 		t.Error(err)
 	}
 }
@@ -586,7 +605,8 @@ func TestContinued(t *testing.T) {
 	address, list := "redis://"+s.Addr, data(60, 300)
 	again := func(existing format.Existing, first format.Target) (format.Target, error) {
 		return New().With(&format.ServerOptions{Existing: existing}).Create(context.Background(), address,
-			&format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir(), Earlier: first.(format.Loaded).Earlier(), Reopen: new(format.OpenOptions)})
+			&format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir(), Earlier: first.(format.Loaded).Earlier(),
+				Reopen: new(format.OpenOptions)})
 	}
 	first := mustOpen(t, address, format.ServerOptions{}, "0")
 	n := int(shard.Add(1)) // no later part has this number
@@ -614,7 +634,8 @@ func TestContinued(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.(format.Loaded).Check(context.Background(), map[string]int64{"0": given}, map[string]int64{"0": 2}); (err == nil) != fits {
+		if _, err := other.(format.Loaded).Check(context.Background(), map[string]int64{"0": given},
+			map[string]int64{"0": 2}); (err == nil) != fits {
 			t.Errorf("%d records were given: %v", given, err)
 		}
 	}
@@ -682,7 +703,8 @@ func TestTidy(t *testing.T) {
 // TestFlushed: if another client deletes a record that is sent in pieces, no incomplete record appears.
 func TestFlushed(t *testing.T) {
 	nodes := redistest.StartCluster(t)
-	for address, servers := range map[string][]*redistest.Server{"redis+cluster://" + nodes[0].Addr: nodes, "": {redistest.Start(t)}} {
+	for address, servers := range map[string][]*redistest.Server{"redis+cluster://" + nodes[0].Addr: nodes,
+		"": {redistest.Start(t)}} {
 		if address == "" {
 			address = "redis://" + servers[0].Addr
 		}
@@ -696,7 +718,8 @@ func TestFlushed(t *testing.T) {
 			send := func(from, to int) {
 				t.Helper()
 				for i := from; i < to; i++ {
-					e := record.Element{Name: id(uint64(i + 1)), Value: record.AppendPair(nil, []byte("f"), []byte("v")), ExpireMS: 0}
+					e := record.Element{Name: id(uint64(i + 1)), Value: record.AppendPair(nil, []byte("f"), []byte("v")),
+						ExpireMS: 0}
 					if err := w.Write([]record.Element{e}); err != nil {
 						t.Fatal(err)
 					}
@@ -705,7 +728,8 @@ func TestFlushed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			h := record.Header{DB: "0", Type: typ, Key: []byte("key"), Len: 2000, Last: id(2000), Added: 2000, ExpireMS: 4102444800000}
+			h := record.Header{DB: "0", Type: typ, Key: []byte("key"), Len: 2000, Last: id(2000), Added: 2000,
+				ExpireMS: 4102444800000}
 			if err := w.Begin(&h); err != nil {
 				t.Fatal(err)
 			}
@@ -738,7 +762,8 @@ func TestShortLived(t *testing.T) {
 	tg.server.Restore = false
 	c := s.Client()
 	c.Must(t, "SET", "key", "old")
-	list := []made{{record.Header{DB: "0", Type: record.Set, Key: []byte("key"), Len: 1, ExpireMS: 1}, []record.Element{{Name: []byte("m")}}}}
+	list := []made{{record.Header{DB: "0", Type: record.Set, Key: []byte("key"), Len: 1, ExpireMS: 1},
+		[]record.Element{{Name: []byte("m")}}}}
 	if err := load(context.Background(), tg, list, "0", 1); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,8 @@ func TestFormat(t *testing.T) {
 	if _, err := New().Work("redis://"); err == nil {
 		t.Error("no address has a name")
 	}
-	if !server.IsAddress("unix:///x") || New().Detect(nil).Score != 0 || New().Name() != Name || New().Limits().Place != format.OnServer {
+	if !server.IsAddress("unix:///x") || New().Detect(nil).Score != 0 || New().Name() != Name ||
+		New().Limits().Place != format.OnServer {
 		t.Error("what is no address")
 	}
 }
@@ -45,13 +46,16 @@ func TestLosses(t *testing.T) {
 		tg := &target{limits: &limits{server: s}}
 		formattest.Unchanged(t, tg)
 		var kinds []string
-		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f"), Keyless: record.Library}, {Type: record.Stream, MaxDeleted: make([]byte, 16)}, {Type: record.Hash}} {
+		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f"), Keyless: record.Library},
+			{Type: record.Stream, MaxDeleted: make([]byte, 16)}, {Type: record.Hash}} {
 			for _, l := range tg.Losses(&h) {
 				kinds = append(kinds, l.Kind)
 			}
 		}
-		group := []record.Element{{Kind: record.Group, Name: []byte("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: 7})}}
-		tg.ElementLosses(&record.Header{Type: record.Stream, Added: 7}, group, func(l record.Loss) { kinds = append(kinds, l.Kind) })
+		group := []record.Element{{Kind: record.Group, Name: []byte("g"),
+			Value: record.AppendGroup(nil, &record.GroupState{Last: make([]byte, 16), Read: 7})}}
+		tg.ElementLosses(&record.Header{Type: record.Stream, Added: 7}, group,
+			func(l record.Loss) { kinds = append(kinds, l.Kind) })
 		batch := []record.Element{{Name: []byte("f"), ExpireMS: 5}}
 		tg.ElementLosses(&record.Header{Type: record.Hash}, batch, func(l record.Loss) {
 			kinds = append(kinds, l.Kind)
@@ -71,13 +75,15 @@ func TestLosses(t *testing.T) {
 		}
 	}
 	tg := &limits{server: &server.Server{Major: 8}}
-	for _, h := range []record.Header{{Key: []byte("doc")}, {Key: []byte("FUNCTION doc")}, {Key: []byte("MODULE_AUX doc"), Keyless: record.ModuleAux}} {
+	for _, h := range []record.Header{{Key: []byte("doc")}, {Key: []byte("FUNCTION doc")},
+		{Key: []byte("MODULE_AUX doc"), Keyless: record.ModuleAux}} {
 		h.Type = record.Other
 		if l := tg.Losses(&h); len(l) != 1 || !l[0].Drops {
 			t.Errorf("%s, which is of a module: %+v", h.Key, l)
 		}
 	}
-	left := tg.ElementLosses(&record.Header{Type: record.ZSet}, []record.Element{{Name: []byte("a"), Score: math.NaN()}, {Name: []byte("b"), Score: 1}}, func(record.Loss) {})
+	left := tg.ElementLosses(&record.Header{Type: record.ZSet},
+		[]record.Element{{Name: []byte("a"), Score: math.NaN()}, {Name: []byte("b"), Score: 1}}, func(record.Loss) {})
 	if len(left) != 1 || string(left[0].Name) != "b" {
 		t.Errorf("%+v", left)
 	}
@@ -104,7 +110,8 @@ func TestSpill(t *testing.T) {
 	c.Must(t, "MSET", "old", "1", "keep", "2", "last", "3")
 	c.Must(t, "PEXPIREAT", "last", "4102444800000")
 	to := w.Writer.(format.Changer)
-	for _, err := range []error{w.End(), to.Delete(&record.Header{Key: []byte("old")}), to.Delete(&record.Header{Key: []byte("none")}), to.Expire([]byte("keep"), 4102444800001), to.Expire([]byte("last"), 0), w.Close()} {
+	for _, err := range []error{w.End(), to.Delete(&record.Header{Key: []byte("old")}),
+		to.Delete(&record.Header{Key: []byte("none")}), to.Expire([]byte("keep"), 4102444800001), to.Expire([]byte("last"), 0), w.Close()} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +185,8 @@ func TestRestricted(t *testing.T) {
 			t.Errorf("%v: %v, want %s", dbs, err, want)
 		}
 	}
-	if _, err := New().With(&o).Create(context.Background(), address, &format.CreateOptions{DBs: []string{"0"}, Earlier: "{"}); err == nil {
+	if _, err := New().With(&o).Create(context.Background(), address,
+		&format.CreateOptions{DBs: []string{"0"}, Earlier: "{"}); err == nil {
 		t.Error("what an earlier process left is no JSON")
 	}
 	if _, err := New().With(&o).Create(context.Background(), "redis://", &format.CreateOptions{}); err == nil {

@@ -68,7 +68,8 @@ func (w *writer) Begin(h *record.Header) error {
 	s := w.server
 	w.set = s.Restore && h.Type == record.String && (h.ExpireMS == 0 || s.Since(6, 2)) // PXAT
 	switch {
-	case !s.Restore || h.Keyless != record.Keyed || !w.oneValue() && h.Type != record.Stream && (h.Len < 0 || h.Len > maxRestored):
+	case !s.Restore || h.Keyless != record.Keyed ||
+		!w.oneValue() && h.Type != record.Stream && (h.Len < 0 || h.Len > maxRestored):
 		return w.goNative()
 	case !w.set:
 		w.encoder.Begin(&w.header)
@@ -118,7 +119,8 @@ func (w *writer) appendSet(value []byte) error {
 	if w.header.ExpireMS == 0 {
 		w.data = resp.AppendCommand(w.data, []byte("SET"), w.key, value)
 	} else {
-		w.data = resp.AppendCommand(w.data, []byte("SET"), w.key, value, []byte("PXAT"), strconv.AppendInt(nil, w.header.ExpireMS, 10))
+		w.data = resp.AppendCommand(w.data, []byte("SET"), w.key, value, []byte("PXAT"),
+			strconv.AppendInt(nil, w.header.ExpireMS, 10))
 	}
 	return nil
 }
@@ -203,7 +205,8 @@ func (w *writer) restore(v *encode.Value) {
 	if w.header.ExpireMS != 0 {
 		args = 6
 	}
-	d := append(strconv.AppendInt(append(bufpool.Room(w.data, len(w.key)+n+3*bufpool.Beside), '*'), args, 10), "\r\n$7\r\nRESTORE\r\n"...)
+	d := append(strconv.AppendInt(append(bufpool.Room(w.data, len(w.key)+n+3*bufpool.Beside), '*'), args, 10),
+		"\r\n$7\r\nRESTORE\r\n"...)
 	d = resp.AppendBulk(d, w.key)
 	d = resp.AppendBulk(d, strconv.AppendInt(nil, max(w.header.ExpireMS, 0), 10))
 	d = append(strconv.AppendInt(append(d, '$'), int64(n), 10), "\r\n"...)

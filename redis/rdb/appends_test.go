@@ -44,8 +44,8 @@ func TestAppends(t *testing.T) {
 			t.Errorf("score %v: %q, want %q", f, got, want)
 		}
 	}
-	for name, want := range map[string]string{"6": "", "7": "redis-ver 3.2.0", "8": "redis-ver 4.0.0", "9": "redis-ver 5.0.0", "10": "redis-ver 7.0.0",
-		"11": "redis-ver 7.2.0", "12": "redis-ver 7.4.0", "valkey80": "valkey-ver 9.0.0"} {
+	for name, want := range map[string]string{"6": "", "7": "redis-ver 3.2.0", "8": "redis-ver 4.0.0", "9": "redis-ver 5.0.0",
+		"10": "redis-ver 7.0.0", "11": "redis-ver 7.2.0", "12": "redis-ver 7.4.0", "valkey80": "valkey-ver 9.0.0"} {
 		v, err := ParseVersion(name)
 		if err != nil {
 			t.Fatal(err)

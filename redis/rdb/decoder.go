@@ -200,7 +200,8 @@ func AllRead(err error) bool { return errors.Is(err, ErrTwins) || errors.Is(err,
 // oddly records the first inconsistency; finish returns it after the last element.
 func (d *Decoder) oddly(field, format string, args ...any) {
 	if d.odd == nil && d.in.err == nil {
-		d.odd = &record.CorruptError{Off: d.in.offset(), Field: field, Err: fmt.Errorf("%w: %s", ErrOdd, fmt.Sprintf(format, args...))}
+		d.odd = &record.CorruptError{Off: d.in.offset(), Field: field,
+			Err: fmt.Errorf("%w: %s", ErrOdd, fmt.Sprintf(format, args...))}
 	}
 }
 

@@ -175,7 +175,8 @@ func TestPackedForms(t *testing.T) {
 	} {
 		for atOnce := 1; atOnce < 4; atOnce++ {
 			got := decoded(c.typ, AppendString(nil, c.b), atOnce)
-			if before, _, bad := strings.Cut(c.want, " offset"); got != c.want && !(bad && strings.HasPrefix(got, before) && strings.HasSuffix(got, odd)) {
+			before, _, bad := strings.Cut(c.want, " offset")
+			if got != c.want && !(bad && strings.HasPrefix(got, before) && strings.HasSuffix(got, odd)) {
 				t.Errorf("%s, %d at once: %s, want %s", c.typ.Name(Header{}), atOnce, got, c.want)
 			}
 		}
@@ -273,7 +274,8 @@ func TestGroupsThatLie(t *testing.T) {
 				got = append(got, map[record.Kind]string{record.Group: "g", record.Consumer: "c", record.Pending: "p"}[e.Kind])
 			}
 		}
-		if all := strings.Join(got, " "); err == io.EOF && all != c.want || err != io.EOF && !strings.HasSuffix(err.Error(), c.want) {
+		all := strings.Join(got, " ")
+		if err == io.EOF && all != c.want || err != io.EOF && !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("pending %q, consumers %q: %s, %v, want %s", c.pending, c.consumers, all, err, c.want)
 		}
 	}

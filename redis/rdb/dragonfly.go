@@ -47,7 +47,8 @@ const neverRaw = "\xff\xff\xff\xff"
 
 // never consumes neverRaw if it is next.
 func (in *input) never() bool {
-	if in.left() < int64(len(neverRaw)) || !in.has(uint64(len(neverRaw)), "expiry") || string(in.buf[in.pos:in.pos+len(neverRaw)]) != neverRaw {
+	if in.left() < int64(len(neverRaw)) || !in.has(uint64(len(neverRaw)), "expiry") ||
+		string(in.buf[in.pos:in.pos+len(neverRaw)]) != neverRaw {
 		return false
 	}
 	in.pos += len(neverRaw)

@@ -31,7 +31,8 @@ func TestOpenDump(t *testing.T) {
 		{"\x17\x01v", 81, "", false, ErrNewer},
 	} {
 		d, err := OpenDump([]byte(c.body), c.version)
-		if !errors.Is(err, c.err) || err == nil && (string(d.Value) != c.value || d.Meta != c.meta || string(c.body[d.Off:][:len(c.value)]) != c.value) {
+		if !errors.Is(err, c.err) || err == nil && (string(d.Value) != c.value || d.Meta != c.meta ||
+			string(c.body[d.Off:][:len(c.value)]) != c.value) {
 			t.Errorf("%q, version %d: %+v, %v, want %v", c.body, c.version, d, err, c.err)
 		}
 	}

@@ -26,7 +26,9 @@ func encodedFiles(t testing.TB) (out [][]byte) {
 		e := encode.Encoder{Version: v, TempDir: t.TempDir()}
 		w := &fileWriter{e: &e, b: rdb.AppendHead(nil, v, 1)}
 		w.b = rdb.AppendDatabase(w.b, v, 0, 9, 1)
-		if err := fixtures.Pump(w, fixtures.Records(5, 14, fixtures.Options{Limits: format.Limits{Types: v.Types() &^ record.Of(record.Other), EmptyKey: true, FieldExpiry: v.FieldExpiry(), StreamGroups: true}, Short: true, MaxElements: 4})); err != nil {
+		if err := fixtures.Pump(w, fixtures.Records(5, 14,
+			fixtures.Options{Limits: format.Limits{Types: v.Types() &^ record.Of(record.Other), EmptyKey: true,
+				FieldExpiry: v.FieldExpiry(), StreamGroups: true}, Short: true, MaxElements: 4})); err != nil {
 			t.Fatal(err)
 		}
 		w.b = rdb.AppendEOF(w.b)

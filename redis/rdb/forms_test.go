@@ -148,7 +148,8 @@ func TestTemplatesElsewhere(t *testing.T) {
 	if err != io.EOF {
 		t.Fatal(err)
 	}
-	sec := Section(bytes.NewReader(file), s.Header, 3, headerLen, int64(len(file)-1)).Carry(Attributes{ExpireMS: 77, Idle: -1, Freq: 5})
+	sec := Section(bytes.NewReader(file), s.Header, 3, headerLen,
+		int64(len(file)-1)).Carry(Attributes{ExpireMS: 77, Idle: -1, Freq: 5})
 	it, err := sec.Next()
 	if err != nil || it.Op != OpOther || it.DB != 3 || it.ExpireMS != 77 {
 		t.Fatalf("%+v, %v", it, err)
@@ -178,7 +179,8 @@ func TestTemplatesElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		it := Item{Type: dump.Type, Value: dump.Value, From: dump.Off, To: dump.Off + int64(len(dump.Value)), End: dump.Off + int64(len(dump.Value))}
+		it := Item{Type: dump.Type, Value: dump.Value, From: dump.Off, To: dump.Off + int64(len(dump.Value)),
+			End: dump.Off + int64(len(dump.Value))}
 		if got := valueOf(t, dump.Header, it, c.body); got != c.want {
 			t.Errorf("%q: %s, want %s", c.body, got, c.want)
 		}
@@ -344,7 +346,8 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s, type %d: %v, %s", c.h, c.t, typ, c.t.Name(c.h))
 		}
 	}
-	for head, is := range map[string]bool{"REDIS0011": true, "VALKEY080\xfa": true, "REDIS9999": true, "REDIS001": false, "REDIS00x1": false, "MEMIS0011": false} {
+	for head, is := range map[string]bool{"REDIS0011": true, "VALKEY080\xfa": true, "REDIS9999": true, "REDIS001": false,
+		"REDIS00x1": false, "MEMIS0011": false} {
 		if IsRDB([]byte(head)) != is {
 			t.Errorf("%q begins a file: %t", head, !is)
 		}
@@ -363,7 +366,8 @@ func TestAppendsItems(t *testing.T) {
 	b = AppendModuleAux(b, of("\x81", []byte{0x44, 0x99, 0x23, 0x49, 0x43, 0x7e, 0x3c, 0x03}, moduleUInt, 2, moduleEOF))
 	b = AppendAttributes(b, &Attributes{ExpireMS: 77, Idle: 300, Freq: 9})
 	b = append(AppendKey(b, TypeString, []byte("k"), 0), text("v")...)
-	b = AppendEOF(append(AppendKey(AppendAttributes(b, &Attributes{Idle: -1, Freq: -1}), TypeString, []byte("l"), 0), text("v")...))
+	b = AppendEOF(append(AppendKey(AppendAttributes(b, &Attributes{Idle: -1, Freq: -1}), TypeString, []byte("l"), 0),
+		text("v")...))
 	s, err := NewScanner(bytes.NewReader(b), 0, int64(len(b)))
 	var out []string
 	for err == nil {
@@ -377,7 +381,8 @@ func TestAppendsItems(t *testing.T) {
 		t.Errorf("%s, %v\nwant %s", got, err, want)
 	}
 	p := AppendDump(nil, TypeList, DefaultVersion, []byte("\x01"), text("a"))
-	if d, err := OpenDump(p[:len(p)-10], uint16(DefaultVersion.Number)); err != nil || d.Type != TypeList || string(d.Value) != "\x01\x01a" || p[len(p)-10] != 9 || p[len(p)-9] != 0 {
+	if d, err := OpenDump(p[:len(p)-10], uint16(DefaultVersion.Number)); err != nil || d.Type != TypeList ||
+		string(d.Value) != "\x01\x01a" || p[len(p)-10] != 9 || p[len(p)-9] != 0 {
 		t.Errorf("a payload %q: %+v, %v", p, d, err)
 	}
 }

@@ -110,7 +110,8 @@ func (in *input) fill(n uint64, field string) bool {
 	}
 	in.slide(keep, in.pos-keep+int(n)+int(min(windowSize, in.left()-int64(n))))
 	have := len(in.buf)
-	got, _, err := disk.ReadAt(in.src, in.buf[have:cap(in.buf)][:min(int64(cap(in.buf)-have), in.end-in.base-int64(have))], in.base+int64(have))
+	got, _, err := disk.ReadAt(in.src, in.buf[have:cap(in.buf)][:min(int64(cap(in.buf)-have), in.end-in.base-int64(have))],
+		in.base+int64(have))
 	in.buf = in.buf[:have+got]
 	if len(in.buf)-in.pos >= int(n) {
 		return true

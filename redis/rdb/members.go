@@ -113,7 +113,8 @@ func (m *memberExpiries) set(elems []record.Element) {
 		m.sorted = true
 	}
 	for i := range elems {
-		at, ok := slices.BinarySearchFunc(m.list, maphash.Bytes(seed, elems[i].Name), func(x member, h uint64) int { return cmp.Compare(x.hash, h) })
+		at, ok := slices.BinarySearchFunc(m.list, maphash.Bytes(seed, elems[i].Name),
+			func(x member, h uint64) int { return cmp.Compare(x.hash, h) })
 		if ok {
 			elems[i].ExpireMS = m.list[at].ms
 		}

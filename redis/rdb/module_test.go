@@ -30,7 +30,8 @@ func TestIsModule(t *testing.T) {
 		is := func(name string, value []byte) bool {
 			return IsModule(&record.Element{Name: []byte(name), Value: value})
 		}
-		if !is(name, value) || is(name, value[:len(value)-1]) || is(name, append(bytes.Clone(value), 0)) || is("another-1", value) || is(name[:8], value) {
+		if !is(name, value) || is(name, value[:len(value)-1]) || is(name, append(bytes.Clone(value), 0)) ||
+			is("another-1", value) || is(name[:8], value) {
 			t.Errorf("%s: is a module %v", name, is(name, value))
 		}
 	}

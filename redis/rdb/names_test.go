@@ -52,7 +52,8 @@ func TestTwins(t *testing.T) {
 			if got != want {
 				t.Errorf("%d members and %d twins: %d returned", n, len(twins), got)
 			}
-			if len(twins) == 0 && err != io.EOF || len(twins) > 0 && (!errors.Is(err, ErrTwins) || !strings.Contains(err.Error(), record.Count(int64(len(twins)), "element"))) {
+			if len(twins) == 0 && err != io.EOF || len(twins) > 0 && (!errors.Is(err, ErrTwins) ||
+				!strings.Contains(err.Error(), record.Count(int64(len(twins)), "element"))) {
 				t.Errorf("%d members and %d twins: %v", n, len(twins), err)
 			}
 		}

@@ -66,12 +66,15 @@ func parts() (out []part) {
 	add("key compressed", redis, TypeString, compressed([]byte("compressed")), "\xc0\x07")
 	key("list", TypeList, 3, text("a"), "\xc0\x07", text("c"))
 	key("set", TypeSet, 2, text("a"), text("b"))
-	key("zset with texts", TypeZSet, 5, text("a"), text("1.5"), text("b"), "\xfd", text("c"), "\xfe", text("d"), "\xff", text("e"), text("-2"))
+	key("zset with texts", TypeZSet, 5, text("a"), text("1.5"), text("b"), "\xfd", text("c"), "\xfe", text("d"), "\xff",
+		text("e"), text("-2"))
 	key("zset", TypeZSet2, 2, text("a"), uint64(0x3ff8000000000000), text("b"), uint64(0xfff0000000000000))
 	key("hash", TypeHash, 2, text("f"), text("v"), "\xc0\x01", compressed([]byte("value value")))
 	key("hash with expiries of 7.4-rc", TypeHashExpireRC, 2, 0, text("f"), text("v"), 77, text("g"), text("w"))
-	key("hash with expiries", TypeHashExpire, uint64(1700000000000), 3, 0, text("f"), text("v"), 1, text("g"), text("w"), 5, text("h"), text("x"))
-	add("hash with expiries of Valkey", valkey, TypeValkeyHash, text("key"), 2, text("f"), text("v"), ^uint64(0), text("g"), text("w"), uint64(1700000000000))
+	key("hash with expiries", TypeHashExpire, uint64(1700000000000), 3, 0, text("f"), text("v"), 1, text("g"), text("w"), 5,
+		text("h"), text("x"))
+	add("hash with expiries of Valkey", valkey, TypeValkeyHash, text("key"), 2, text("f"), text("v"), ^uint64(0), text("g"),
+		text("w"), uint64(1700000000000))
 	key("zipmap", TypeHashZipmap, text("\x02\x01f\x02\x01vv\x7f\x01g\x01\x00w\xff"))
 	key("list as ziplist", TypeListZiplist, zl("a", 1, 300, 70000, "b"))
 	key("intset", TypeSetIntset, text("\x02\x00\x00\x00\x02\x00\x00\x00\xff\xff\x07\x00"))
@@ -83,9 +86,10 @@ func parts() (out []part) {
 	key("listpack of 7.4-rc", TypeHashPackedRC, lp("g", "w", 77, "f", "v", 0))
 	key("listpack with expiries", TypeHashPackedExp, uint64(77), lp("g", "w", 77, "f", "v", 0))
 	key("quicklist", TypeQuicklist, 2, zl("a", "b"), zl(3))
-	key("quicklist 2", TypeQuicklist2, 3, NodePacked, lp("a", "b"), NodePlain, text("plain"), NodePacked, compressed(packedOf(pack.Listpack, "cccc", 4)))
-	key("module", TypeModule, "\x81", binary.BigEndian.AppendUint64(nil, moduleID), moduleSInt, 5, moduleUInt, 600, moduleFloat, "1234", moduleDouble, "12345678",
-		moduleString, text("text"), moduleEOF)
+	key("quicklist 2", TypeQuicklist2, 3, NodePacked, lp("a", "b"), NodePlain, text("plain"), NodePacked,
+		compressed(packedOf(pack.Listpack, "cccc", 4)))
+	key("module", TypeModule, "\x81", binary.BigEndian.AppendUint64(nil, moduleID), moduleSInt, 5, moduleUInt, 600, moduleFloat,
+		"1234", moduleDouble, "12345678", moduleString, text("text"), moduleEOF)
 	key("array", TypeArray, 4, 1, 9, 0, 0, text("a"), 3, 1, "12345678", 5, 2, "12345678", 7, 3, text("b"))
 	key("array without an insert index", TypeArray, 1, 0, 5, 0, text("a"))
 
@@ -93,7 +97,8 @@ func parts() (out []part) {
 		return "\x00\x00\x00\x00\x00\x00\x00" + string(rune(ms)) + "\x00\x00\x00\x00\x00\x00\x00" + string(rune(seq))
 	}
 	node := func(ms byte) []any {
-		return []any{text(id(ms, 1)), lp(2, 1, 2, "f", "g", 0, EntrySameFields, 0, 0, "1", "2", 5, entryDeleted, 0, 1, 1, "a", "b", 6, 0, 1, 2, 1, "c", 3, 6)}
+		return []any{text(id(ms, 1)), lp(2, 1, 2, "f", "g", 0, EntrySameFields, 0, 0, "1", "2", 5, entryDeleted, 0, 1, 1, "a",
+			"b", 6, 0, 1, 2, 1, "c", 3, 6)}
 	}
 	for _, t := range []Type{TypeStream, TypeStream2, TypeStream3, TypeStream4, TypeStream5} {
 		list := append(append([]any{2}, node(5)...), node(9)...)
@@ -145,7 +150,8 @@ func parts() (out []part) {
 	add("database", redis, byte(opSelectDB), 12, byte(opResizeDB), 5, 300, str)
 	add("facts", redis, byte(opAux), text("redis-ver"), text("7.2.0"), byte(opAux), text("ctime"), "\xc2\x00\x00\x00\x65")
 	add("library", redis, byte(opFunction2), text("#!lua name=lib1\ncode"))
-	add("module's own", redis, byte(opModuleAux), "\x81", binary.BigEndian.AppendUint64(nil, moduleID), moduleUInt, 2, moduleString, text("aux"), moduleEOF, str)
+	add("module's own", redis, byte(opModuleAux), "\x81", binary.BigEndian.AppendUint64(nil, moduleID), moduleUInt, 2,
+		moduleString, text("aux"), moduleEOF, str)
 	add("no type of Valkey", valkey, TypeHashPackedRC, str[1:])
 	add("no type", redis, byte(29), str[1:])
 	add("module of 4.0-rc", redis, TypeModuleOld, str[1:])
@@ -168,8 +174,8 @@ func outcome(file []byte) string {
 			fmt.Fprintf(&out, "%v", err)
 			return out.String()
 		}
-		fmt.Fprintf(&out, "op %d %s db %d %q expires %d at %d value %d-%d %.24q idle %d freq %d meta %t\n", it.Op, it.Type.Name(s.Header), it.DB, it.Key,
-			it.ExpireMS, it.Off, it.From, it.To, it.Value, it.Idle, it.Freq, it.Meta)
+		fmt.Fprintf(&out, "op %d %s db %d %q expires %d at %d value %d-%d %.24q idle %d freq %d meta %t\n", it.Op,
+			it.Type.Name(s.Header), it.DB, it.Key, it.ExpireMS, it.Off, it.From, it.To, it.Value, it.Idle, it.Freq, it.Meta)
 		switch it.Op {
 		case OpEOF:
 			sum, ok, err := s.Checksum()
@@ -179,7 +185,8 @@ func outcome(file []byte) string {
 			var d, far Decoder
 			var h record.Header
 			at := elements(&d, d.Begin(it.Type, s.Header, it.Value, it.From, &h), &h)
-			if other := elements(&far, far.BeginAt(it.Type, s.Header, bytes.NewReader(file), it.From, it.To, &h), &h); other != at {
+			other := elements(&far, far.BeginAt(it.Type, s.Header, bytes.NewReader(file), it.From, it.To, &h), &h)
+			if other != at {
 				fmt.Fprintf(&out, "in a file it is other than in memory: %s", other)
 			}
 			out.WriteString(at)
@@ -190,7 +197,8 @@ func outcome(file []byte) string {
 // elements reads a value, three elements at a time.
 func elements(d *Decoder, err error, h *record.Header) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "  %s len %d last %x added %d deleted %x by name %t\n", h.Type, h.Len, h.Last, h.Added, h.MaxDeleted, h.ByName)
+	fmt.Fprintf(&out, "  %s len %d last %x added %d deleted %x by name %t\n", h.Type, h.Len, h.Last, h.Added, h.MaxDeleted,
+		h.ByName)
 	for dst := make([]record.Element, 3); err == nil; {
 		var n int
 		n, err = d.Read(dst)

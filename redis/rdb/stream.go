@@ -85,8 +85,8 @@ var (
 // beginStream reads the metadata after the nodes, then seeks back to them.
 func (d *Decoder) beginStream(t Type, h *record.Header) {
 	s, in := &d.stream, &d.in
-	*s = streamDecoder{typ: t, fields: s.fields[:0], consumers: s.consumers[:0], pending: s.pending[:0], packed: bufpool.Reset(s.packed),
-		first: s.first[:0], last: s.last[:0], del: s.del[:0]}
+	*s = streamDecoder{typ: t, fields: s.fields[:0], consumers: s.consumers[:0], pending: s.pending[:0],
+		packed: bufpool.Reset(s.packed), first: s.first[:0], last: s.last[:0], del: s.del[:0]}
 	s.nodesLeft = in.count("nodes", 2)
 	nodes := in.offset()
 	in.skipStrings(2 * s.nodesLeft)
@@ -250,7 +250,8 @@ func (d *Decoder) streamEntries(dst []record.Element) (n int) {
 				d.in.fail(d.in.offset(), "node", err)
 			}
 			if s.living != 0 || s.deleted != 0 {
-				d.oddly("node", "it has %s entries more than it says, and %s deleted ones", record.Number(-s.living), record.Number(-s.deleted))
+				d.oddly("node", "it has %s entries more than it says, and %s deleted ones", record.Number(-s.living),
+					record.Number(-s.deleted))
 			}
 			s.phase = inNodes
 			return n
@@ -534,7 +535,8 @@ func (d *Decoder) StreamLength() (says, has uint64, ok bool) {
 // skipProducers skips the state of idempotent producers, and describes the part that a record cannot hold, or "".
 func (in *input) skipProducers() (lost string) {
 	if seconds, most := in.len("duration"), in.len("messages"); seconds != usual || most != usual {
-		lost = fmt.Sprintf("the stream remembers %s messages of each idempotent producer for %s seconds", record.Number(most), record.Number(seconds))
+		lost = fmt.Sprintf("the stream remembers %s messages of each idempotent producer for %s seconds", record.Number(most),
+			record.Number(seconds))
 	}
 	producers := in.count("producers", 2)
 	if producers > 0 {

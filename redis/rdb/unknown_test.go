@@ -69,7 +69,8 @@ func otherParts() (out []part) {
 	key("cron job", newest, TypeCron, text("code"), zeros[:16], 1, text("k1"), 1, text("x"))
 	key("hash of a template of DUMP", newest, TypeHashDumpPacked, "\x00", lp("f", "g"), lp(1, "v", "w"))
 	key("hash with its template", newest, TypeHashDump, "\x01", 2, text("f"), text("g"), text("v"), text("w"))
-	add("templates", newest, byte(opTemplate), 7, 2, text("b"), text("aa"), TypeHashTempl, text("key"), 7, text("x"), text("y"), TypeHashTemplPack, text("k"), lp(7, "x", "y"))
+	add("templates", newest, byte(opTemplate), 7, 2, text("b"), text("aa"), TypeHashTempl, text("key"), 7, text("x"), text("y"),
+		TypeHashTemplPack, text("k"), lp(7, "x", "y"))
 	add("mask", dragonfly, byte(opMask), "\x03\x00\x00\x00", "\x00\x00\x00\x07", str)
 	add("of Redis Enterprise", newest, byte(opRAMLRU), "\x40\x43", byte(opSlotNum), 3, str)
 	add("old library", newest, byte(opFunction), text("lib"), text("LUA"), 1, text("d"), text("code"), str)
@@ -89,7 +90,8 @@ func contentsOf(file []byte) string {
 			fmt.Fprintf(&out, "%v", err)
 			return out.String()
 		}
-		fmt.Fprintf(&out, "op %d db %d %q expires %d idle %d freq %d meta %t\n", it.Op, it.DB, it.Key, it.ExpireMS, it.Idle, it.Freq, it.Meta)
+		fmt.Fprintf(&out, "op %d db %d %q expires %d idle %d freq %d meta %t\n", it.Op, it.DB, it.Key, it.ExpireMS, it.Idle,
+			it.Freq, it.Meta)
 		switch it.Op {
 		case OpEOF:
 			sum, _, err := s.Checksum()
@@ -185,8 +187,10 @@ func checkLength(t *testing.T, name string, hd Header, typ Type, value []byte, o
 	for _, more := range []string{"\x00", "\xff", "\x01\x02\x03\x04\x05\x06\x07\x08"} {
 		check(fmt.Sprintf("%x appended", more), append(bytes.Clone(value), more...))
 		if lead, packed, ok := packedIn(hd, typ, value); ok {
-			check(fmt.Sprintf("%x behind the entries", more), append(bytes.Clone(lead), text(longer(hd.shape(typ).pack, packed, len(packed), more))...))
-			check(fmt.Sprintf("%x among the entries", more), append(bytes.Clone(lead), text(longer(hd.shape(typ).pack, packed, len(packed)-1, more))...))
+			check(fmt.Sprintf("%x behind the entries", more),
+				append(bytes.Clone(lead), text(longer(hd.shape(typ).pack, packed, len(packed), more))...))
+			check(fmt.Sprintf("%x among the entries", more),
+				append(bytes.Clone(lead), text(longer(hd.shape(typ).pack, packed, len(packed)-1, more))...))
 		}
 	}
 	for n := range value {
@@ -232,7 +236,8 @@ func TestUnknownFormsOfServers(t *testing.T) {
 		seen := map[Type]int{}
 		for err == nil {
 			var it *Item
-			if it, err = s.Next(); err != nil || it.Op != OpKey || it.Value == nil || len(it.Value) > 400 || seen[it.Type] == most {
+			it, err = s.Next()
+			if err != nil || it.Op != OpKey || it.Value == nil || len(it.Value) > 400 || seen[it.Type] == most {
 				continue
 			}
 			seen[it.Type]++

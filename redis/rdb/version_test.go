@@ -27,7 +27,8 @@ func TestVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		types := v.Types()
-		if types.Has(record.Stream) != c.streams || types.Has(record.Other) != c.other || !types.Has(record.ZSet) || v.Functions() != c.functions ||
+		if types.Has(record.Stream) != c.streams || types.Has(record.Other) != c.other || !types.Has(record.ZSet) ||
+			v.Functions() != c.functions ||
 			v.EntriesRead() != c.entriesRead || v.FieldExpiry() != c.fieldExpiry {
 			t.Errorf("%s: types %v, functions %v, entries read %v, expiries of fields %v", c.name, types, v.Functions(),
 				v.EntriesRead(), v.FieldExpiry())

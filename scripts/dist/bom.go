@@ -106,7 +106,8 @@ func (r *release) writeLicenses() error {
 	}
 	var texts, list bytes.Buffer
 	fmt.Fprintf(&texts, "kvferry contains these libraries. Each comes under the license that follows its name.\n")
-	fmt.Fprintf(&list, "kvferry\n\n%s\nIt contains the libraries below. %s.gz beside this file has their licenses;\n", own, licensesFile)
+	fmt.Fprintf(&list, "kvferry\n\n%s\nIt contains the libraries below. %s.gz beside this file has their licenses;\n", own,
+		licensesFile)
 	fmt.Fprintf(&list, "/usr/share/common-licenses/Apache-2.0 is the text of Apache-2.0.\n\n")
 	for _, l := range all {
 		id, text, err := l.license()

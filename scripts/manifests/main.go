@@ -136,7 +136,9 @@ func checkJob(s *batch.JobSpec) error {
 		if r.OnExitCodes == nil {
 			continue
 		}
-		if c := r.OnExitCodes; c.Operator != batch.PodFailurePolicyOnExitCodesOpIn || c.ContainerName == nil || *c.ContainerName != s.Template.Spec.Containers[0].Name {
+		c := r.OnExitCodes
+		if c.Operator != batch.PodFailurePolicyOnExitCodesOpIn || c.ContainerName == nil ||
+			*c.ContainerName != s.Template.Spec.Containers[0].Name {
 			return fmt.Errorf("podFailurePolicy: %+v", *c)
 		}
 		codes = append(codes, r.OnExitCodes.Values...)

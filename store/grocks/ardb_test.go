@@ -25,8 +25,9 @@ import (
 func ardbTarget(t *testing.T, dbs []string, read func(db string) record.Reader) (string, *record.Fingerprint) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	target, err := ardb.New().Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, Kind: "rocksdb", DBs: dbs,
-		Build: store.BuildOptions{TableSize: 1 << 18}, TempDir: t.TempDir(), Now: fixtures.Clock})
+	target, err := ardb.New().Create(context.Background(), dir,
+		&format.CreateOptions{Create: build.Create, Kind: "rocksdb", DBs: dbs,
+			Build: store.BuildOptions{TableSize: 1 << 18}, TempDir: t.TempDir(), Now: fixtures.Clock})
 	must(t, err)
 	var sum record.Fingerprint
 	for i, db := range dbs {
@@ -51,7 +52,8 @@ func ardbSum(t *testing.T, dir string) *record.Fingerprint {
 	defer src.Close()
 	var sum record.Fingerprint
 	for _, db := range src.Databases() {
-		r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: fixtures.Clock, TempDir: t.TempDir()})
+		r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{},
+			&format.Env{Now: fixtures.Clock, TempDir: t.TempDir()})
 		must(t, err)
 		f, err := fixtures.Sum(r)
 		must(t, err)
@@ -67,9 +69,11 @@ func TestRocksDBReadsArdbTarget(t *testing.T) {
 	r := random(t)
 	seed := r.Uint64()
 	generated := func(db string) record.Reader {
-		return fixtures.Records(seed+uint64(len(db)), 600, fixtures.Options{DB: db, Limits: ardb.New().Limits(), NarrowInts: true})
+		return fixtures.Records(seed+uint64(len(db)), 600,
+			fixtures.Options{DB: db, Limits: ardb.New().Limits(), NarrowInts: true})
 	}
-	golden, err := ardb.New().Open(context.Background(), fixtures.Unpack(t, "ardb-rocksdb-basic"), &format.OpenOptions{Store: rocks.Open, Kind: "rocksdb"})
+	golden, err := ardb.New().Open(context.Background(), fixtures.Unpack(t, "ardb-rocksdb-basic"),
+		&format.OpenOptions{Store: rocks.Open, Kind: "rocksdb"})
 	must(t, err)
 	defer golden.Close()
 	for _, tc := range []struct {
@@ -79,7 +83,8 @@ func TestRocksDBReadsArdbTarget(t *testing.T) {
 	}{
 		{"generated", []string{"0", "users", "中文"}, generated},
 		{"golden", golden.Databases(), func(db string) record.Reader {
-			rd, err := golden.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: fixtures.Clock, TempDir: t.TempDir()})
+			rd, err := golden.Records(context.Background(), db, record.AllTypes, format.Span{},
+				&format.Env{Now: fixtures.Clock, TempDir: t.TempDir()})
 			must(t, err)
 			return rd
 		}},

@@ -155,7 +155,8 @@ func seeks(t *testing.T, r *rand.Rand, k store.Keyspace, f family) {
 // compacts it, and shows the sum.
 func TestRocksDBWritesOnto(t *testing.T) {
 	r := random(t)
-	families := []family{{"default", orders[0], randomRows(r, orders[0], 5000)}, {"data_cf", orders[1], randomRows(r, orders[1], 5000)}}
+	families := []family{{"default", orders[0], randomRows(r, orders[0], 5000)},
+		{"data_cf", orders[1], randomRows(r, orders[1], 5000)}}
 	dir := buildFamilies(t, r, families, 1<<16)
 	w := writeOnto(t, dir, families)
 	wo := grocksdb.NewDefaultWriteOptions()

@@ -65,7 +65,8 @@ func flipAll(t *testing.T, dir string) (details []string) {
 			must(t, os.WriteFile(path, b, 0o644))
 			found, err := checkFiles(t, dir)
 			switch {
-			case err == nil && (len(found) != 1 || found[0].Kind != record.FindDamagedBlock || found[0].Severity != record.Warning):
+			case err == nil && (len(found) != 1 || found[0].Kind != record.FindDamagedBlock ||
+				found[0].Severity != record.Warning):
 				t.Errorf("%s: flip at %d of %d: findings %+v", path, at, len(whole), found)
 			case err == nil:
 				details = append(details, found[0].Detail)

@@ -34,7 +34,8 @@ func TestLogsOfServers(t *testing.T) {
 
 func logsOfServers(t *testing.T, r *rand.Rand) {
 	keeps := r.Intn(3) == 0 // the logs when it starts: then no MANIFEST says what they had
-	text := fmt.Sprintf("avoid_flush_during_recovery=%t;avoid_flush_during_shutdown=%t;atomic_flush=%t", keeps, r.Intn(2) == 0, r.Intn(4) == 0)
+	text := fmt.Sprintf("avoid_flush_during_recovery=%t;avoid_flush_during_shutdown=%t;atomic_flush=%t", keeps, r.Intn(2) == 0,
+		r.Intn(4) == 0)
 	compacts := r.Intn(2) == 0 // on its own: a flush is not needed for it
 	recycled, noLog := uint(r.Intn(2)*r.Intn(3)), r.Intn(8) == 0
 	t.Logf("%s, compacts: %t, %d logs are recycled, without a log: %t", text, compacts, recycled, noLog)
@@ -162,12 +163,13 @@ func checkLost(t *testing.T, dir string, whole store.Store) {
 // openFound opens a database and returns its findings.
 func openFound(t *testing.T, dir string) (store.Store, *[]record.Finding, error) {
 	var found []record.Finding
-	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: comparers(), Merger: appendMerger, TempDir: t.TempDir(),
-		Report: func(f record.Finding) {
-			if f.Severity != record.Note { // as on tables that were compacted just now
-				found = append(found, f)
-			}
-		}})
+	st, err := rocks.Open(context.Background(), dir,
+		&store.Options{Comparers: comparers(), Merger: appendMerger, TempDir: t.TempDir(),
+			Report: func(f record.Finding) {
+				if f.Severity != record.Note { // as on tables that were compacted just now
+					found = append(found, f)
+				}
+			}})
 	return st, &found, err
 }
 

@@ -39,8 +39,8 @@ const (
 	ruleKvrocks
 )
 
-var blackwidowRules = map[string]int{"strings": ruleStrings, "hashes": ruleCollections, "sets": ruleCollections, "zsets": ruleCollections,
-	"lists": ruleLists, "streams": ruleStreams}
+var blackwidowRules = map[string]int{"strings": ruleStrings, "hashes": ruleCollections, "sets": ruleCollections,
+	"zsets": ruleCollections, "lists": ruleLists, "streams": ruleStreams}
 
 // motionTargets are the targets that live on RocksDB, with what their engines' compaction filters drop.
 var motionTargets = []struct {
@@ -124,8 +124,9 @@ func buildMotion(t *testing.T, f format.Format, o store.BuildOptions) map[string
 	if long() {
 		n, shape.Short, o.TableSize = 100, false, 1<<15
 	}
-	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, Kind: "rocksdb", DBs: []string{"0"},
-		Layout: format.LayoutFlat, Build: o, TempDir: t.TempDir(), Memory: 1 << 20, Now: fixtures.Clock})
+	target, err := f.Create(context.Background(), dir,
+		&format.CreateOptions{Create: build.Create, Kind: "rocksdb", DBs: []string{"0"},
+			Layout: format.LayoutFlat, Build: o, TempDir: t.TempDir(), Memory: 1 << 20, Now: fixtures.Clock})
 	must(t, err)
 	must(t, fixtures.BuildFrom(context.Background(), target, 1<<20, func(set record.TypeSet) record.Reader {
 		shape.Types = set
@@ -147,7 +148,8 @@ func buildMotion(t *testing.T, f format.Format, o store.BuildOptions) map[string
 // motionFamilies reads a database by our own reader.
 func motionFamilies(t *testing.T, dir string) (out []motionFamily) {
 	t.Helper()
-	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{codec.Comparer()})})
+	s, err := rocks.Open(context.Background(), dir,
+		&store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{codec.Comparer()})})
 	must(t, err)
 	defer s.Close()
 	for _, ks := range s.Keyspaces() {

@@ -236,7 +236,8 @@ func gets(t *testing.T, r *rand.Rand, k *keyspace, o order, rows []row, n int) {
 		got, err := k.d.db.GetCF(opts, k.handle, []byte(key))
 		must(t, err)
 		if got.Exists() != found || string(got.Data()) != want {
-			t.Fatalf("%s: get %q: found %v, want %v; %d bytes, want %d", k.name, cut(key), got.Exists(), found, got.Size(), len(want))
+			t.Fatalf("%s: get %q: found %v, want %v; %d bytes, want %d", k.name, cut(key), got.Exists(), found, got.Size(),
+				len(want))
 		}
 		got.Free()
 	}

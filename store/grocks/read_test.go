@@ -227,7 +227,8 @@ func encodings() []writerOptions {
 				d.SetMaxBytesForLevelBase(64 << 10)
 				d.SetMaxBytesForLevelMultiplier(2)
 				d.SetWriteBufferSize(64 << 10)
-				d.SetCompressionPerLevel([]grocksdb.CompressionType{grocksdb.NoCompression, grocksdb.NoCompression, grocksdb.SnappyCompression,
+				d.SetCompressionPerLevel([]grocksdb.CompressionType{grocksdb.NoCompression, grocksdb.NoCompression,
+					grocksdb.SnappyCompression,
 					grocksdb.LZ4Compression, grocksdb.ZSTDCompression, grocksdb.ZLibCompression, grocksdb.LZ4HCCompression})
 			}
 		}),
@@ -327,7 +328,8 @@ func compare(t *testing.T, r *rand.Rand, ours store.Store, theirs *database) {
 	for i, k := range ours.Keyspaces() {
 		their := theirs.spaces[i]
 		if k.Name() != their.Name() || k.Comparer().Name != their.Comparer().Name {
-			t.Fatalf("column family %d is %q with %q, RocksDB says %q with %q", i, k.Name(), k.Comparer().Name, their.Name(), their.Comparer().Name)
+			t.Fatalf("column family %d is %q with %q, RocksDB says %q with %q", i, k.Name(), k.Comparer().Name, their.Name(),
+				their.Comparer().Name)
 		}
 		f := family{name: k.Name(), rows: scan(t, their, nil, nil)}
 		for _, o := range orders {

@@ -91,11 +91,12 @@ func flipAt(t *testing.T, path string, part int) {
 // salvagedRows returns the rows that a salvage reads, and the findings that are errors.
 func salvagedRows(t *testing.T, dir string) (rows map[string]string, errs []record.Finding) {
 	t.Helper()
-	s, err := rocks.Open(context.Background(), dir, &store.Options{Salvage: true, TempDir: t.TempDir(), Report: func(f record.Finding) {
-		if f.Severity == record.Error {
-			errs = append(errs, f)
-		}
-	}})
+	s, err := rocks.Open(context.Background(), dir,
+		&store.Options{Salvage: true, TempDir: t.TempDir(), Report: func(f record.Finding) {
+			if f.Severity == record.Error {
+				errs = append(errs, f)
+			}
+		}})
 	must(t, err)
 	defer s.Close()
 	it, err := s.Keyspaces()[0].Rows(nil, nil)
@@ -113,8 +114,8 @@ func salvagedRows(t *testing.T, dir string) (rows map[string]string, errs []reco
 }
 
 // TestSalvageHasWhatRepairHas: of each of the classic damages a salvage reads at least the rows that RocksDB shows once RepairDB
-// has repaired the database, and reports what happened. RepairDB gives up a table for a block: where values differ, or the salvage
-// has no row, it is right.
+// has repaired the database, and reports what happened. RepairDB gives up a table for a block: where values differ, or
+// the salvage has no row, it is right.
 func TestSalvageHasWhatRepairHas(t *testing.T) {
 	whole := repairable(t)
 	truth, errs := salvagedRows(t, whole)

@@ -32,7 +32,8 @@ type keyspace struct {
 	handle *grocksdb.ColumnFamilyHandle
 }
 
-var errVisibleOnly = fmt.Errorf("RocksDB shows visible rows only; physical entries need the native store: %w", errors.ErrUnsupported)
+var errVisibleOnly = fmt.Errorf("RocksDB shows visible rows only; physical entries need the native store: %w",
+	errors.ErrUnsupported)
 
 func (k *keyspace) Name() string              { return k.name }
 func (k *keyspace) Comparer() *store.Comparer { return k.cmp }
@@ -48,7 +49,8 @@ func (k *keyspace) Sample(int) ([]store.Weighted, error) {
 	var out []store.Weighted
 	for _, f := range k.d.Files() {
 		if f.Kind == "table" && f.Keyspace == k.name {
-			out = append(out, store.Weighted{Key: f.Smallest, Bytes: f.Size / 2}, store.Weighted{Key: f.Largest, Bytes: f.Size - f.Size/2})
+			out = append(out, store.Weighted{Key: f.Smallest, Bytes: f.Size / 2},
+				store.Weighted{Key: f.Largest, Bytes: f.Size - f.Size/2})
 		}
 	}
 	return out, nil

@@ -57,8 +57,10 @@ var tableWriters = map[string]func(t *testing.T, path string, c store.Comparer, 
 	"pebble": func(t *testing.T, path string, c store.Comparer, rows []row) {
 		f, err := vfs.Default.Create(path)
 		must(t, err)
-		w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), sstable.WriterOptions{Compression: sstable.SnappyCompression, Comparer: pebbleComparer(c),
-			TableFormat: sstable.TableFormatRocksDBv2, FilterPolicy: bloom.FilterPolicy(10), FilterType: sstable.TableFilter, MergerName: "nullptr"})
+		w := sstable.NewWriter(objstorageprovider.NewFileWritable(f),
+			sstable.WriterOptions{Compression: sstable.SnappyCompression, Comparer: pebbleComparer(c),
+				TableFormat: sstable.TableFormatRocksDBv2, FilterPolicy: bloom.FilterPolicy(10), FilterType: sstable.TableFilter,
+				MergerName: "nullptr"})
 		for _, r := range rows {
 			must(t, w.Set([]byte(r.key), []byte(r.value)))
 		}
@@ -148,7 +150,8 @@ func TestBothWriters(t *testing.T) {
 			write(t, path, c.order, c.rows)
 			wantRows(t, what+", read by Pebble", readByPebble(t, path, c.order), c.rows)
 			dir := takenIn(t, path, c.order)
-			wantRows(t, what+", read by RocksDB", scan(t, openRocks(t, dir, &store.Options{Comparers: comparers()}).spaces[0], nil, nil), c.rows)
+			wantRows(t, what+", read by RocksDB", scan(t, openRocks(t, dir, &store.Options{Comparers: comparers()}).spaces[0],
+				nil, nil), c.rows)
 			own, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: comparers()})
 			must(t, err)
 			wantRows(t, what+", read by kvferry", scan(t, own.Keyspaces()[0], nil, nil), c.rows)
@@ -201,7 +204,8 @@ func TestFiltersAreUsed(t *testing.T) {
 		useful, passed, right := c["rocksdb.bloom.filter.useful"], c["rocksdb.bloom.filter.full.positive"], c["rocksdb.bloom.filter.full.true.positive"]
 		// A key between two tables is in neither's bounds, so no filter is asked for it.
 		if right != n || passed < right || passed > right+n/40 || useful < n*9/10 {
-			t.Errorf("tables of version %d: of %d keys that are there filters let %d pass, %d in all, and kept %d away", version, n, right, passed, useful)
+			t.Errorf("tables of version %d: of %d keys that are there filters let %d pass, %d in all, and kept %d away", version,
+				n, right, passed, useful)
 		}
 		db.Close()
 		read.Destroy()

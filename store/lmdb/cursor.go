@@ -271,14 +271,16 @@ func (c *cursor) overflow(n *node) error {
 	}
 	pages := uint64(le.Uint32(head[12:]))
 	if need := (pageHeader-1+n.size)/uint64(e.meta.psize) + 1; pages < need {
-		return corrupt(12, "pages", "have %s for %s bytes, want %s", record.Number(pages), record.Number(n.size), record.Number(need))
+		return corrupt(12, "pages", "have %s for %s bytes, want %s", record.Number(pages), record.Number(n.size),
+			record.Number(need))
 	}
 	if pages-1 > e.meta.lastPage-n.child {
 		return corrupt(12, "pages", "have %d from page %d on, the last page is %d", pages, n.child, e.meta.lastPage)
 	}
 	off := e.offset(n.child) + pageHeader
 	if uint64(e.size-off) < n.size {
-		return corrupt(pageHeader, "value", "need %s bytes, the file has %s: %w", record.Number(n.size), record.Number(e.size-off), record.ErrShort)
+		return corrupt(pageHeader, "value", "need %s bytes, the file has %s: %w", record.Number(n.size),
+			record.Number(e.size-off), record.ErrShort)
 	}
 	err := c.fill(int(n.size), off)
 	e.refuse(n.child, err)
@@ -378,5 +380,6 @@ func (w *checked) count() error {
 	if w.c.k.skipSub || w.rows == w.c.k.tree.entries || w.c.lost && w.rows < w.c.k.tree.entries {
 		return nil
 	}
-	return w.c.damage(corrupt(0, "entries", "found %s rows, the database says %s", record.Number(w.rows), record.Number(w.c.k.tree.entries)), w.c.k.tree.root)
+	return w.c.damage(corrupt(0, "entries", "found %s rows, the database says %s", record.Number(w.rows),
+		record.Number(w.c.k.tree.entries)), w.c.k.tree.root)
 }

@@ -72,7 +72,8 @@ func TestFlips(t *testing.T) {
 			if rows > 43 && err == nil {
 				t.Fatalf("flip %#x at %d: %d rows of 43 and no error", bit, i, rows)
 			}
-			if left, salvaged := readAllWith(dir, store.Options{Salvage: true}); left < rows || (salvaged == nil) != (err == nil) {
+			left, salvaged := readAllWith(dir, store.Options{Salvage: true})
+			if left < rows || (salvaged == nil) != (err == nil) {
 				t.Fatalf("flip %#x at %d: %d rows of a salvage, %v; %d rows otherwise, %v", bit, i, left, salvaged, rows, err)
 			}
 			if err != nil {
@@ -227,7 +228,8 @@ func TestMetaPages(t *testing.T) {
 		{"second of a later version", patch(data, 512+20, 2), 0},
 	} {
 		var found []record.Finding
-		s, err := Open(context.Background(), writeImage(t, tt.data), &store.Options{Report: func(f record.Finding) { found = append(found, f) }})
+		s, err := Open(context.Background(), writeImage(t, tt.data),
+			&store.Options{Report: func(f record.Finding) { found = append(found, f) }})
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -296,7 +298,8 @@ func TestOrder(t *testing.T) {
 		return &store.Comparer{Name: "reverse", Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
 	}
 	s = openTest(t, dir, &store.Options{Order: reverse})
-	if got, err := scan(find(t, s, "0"), []byte(rows[10].key), []byte(rows[20].key)); err != nil || !slices.Equal(got, rows[10:20]) {
+	if got, err := scan(find(t, s, "0"), []byte(rows[10].key), []byte(rows[20].key)); err != nil ||
+		!slices.Equal(got, rows[10:20]) {
 		t.Errorf("reverse: %v %v", got, err)
 	}
 	if k := find(t, s, "plain"); !k.Comparer().IsBytewise() {
@@ -600,7 +603,9 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 		var found []record.Finding
-		s, err := Open(t.Context(), dir, &store.Options{Salvage: true, Report: func(f record.Finding) { found = append(found, f) }})
+		s, err := Open(t.Context(), dir, &store.Options{Salvage: true, Report: func(f record.Finding) {
+			found = append(found, f)
+		}})
 		if tt.lost < 0 {
 			if !record.IsNewer(err) {
 				t.Errorf("%s: opened with %v", tt.name, err)
@@ -619,7 +624,8 @@ func TestUnknown(t *testing.T) {
 			t.Errorf("%s: %d rows of the other database, %v", tt.name, len(other), err)
 		}
 		s.Close()
-		if len(found) != 1 || found[0].Kind != record.FindNewer || found[0].Severity != record.Error || !strings.Contains(found[0].Detail, tt.want) {
+		if len(found) != 1 || found[0].Kind != record.FindNewer || found[0].Severity != record.Error ||
+			!strings.Contains(found[0].Detail, tt.want) {
 			t.Errorf("%s: findings %+v", tt.name, found)
 		}
 	}

@@ -255,7 +255,8 @@ func (e *env) database(name string, data []byte) (*keyspace, error) {
 	case n < treeSize:
 		return nil, corrupt(0, "database", "have %s bytes, want %s", record.Number(n), record.Number(treeSize))
 	case n > treeSize:
-		return nil, corrupt(treeSize, "database", "have %s bytes, want %s: %w", record.Number(n), record.Number(treeSize), record.ErrTrailing)
+		return nil, corrupt(treeSize, "database", "have %s bytes, want %s: %w", record.Number(n), record.Number(treeSize),
+			record.ErrTrailing)
 	}
 	k := &keyspace{env: e, name: name, tree: decodeTree(data), cmp: e.order(name)}
 	if err := k.tree.check(&e.meta, 0); err != nil {

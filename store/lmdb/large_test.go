@@ -11,7 +11,8 @@ import (
 
 // TestLargeValues: the buffer of a large value fits its size and is freed afterwards.
 func TestLargeValues(t *testing.T) {
-	rows := []kv{{"a", strings.Repeat("1", 3<<20)}, {"b", "small"}, {"c", strings.Repeat("23", bigStep/2+1<<20)}, {"d", strings.Repeat("4", 2<<20)}, {"e", "small"}}
+	rows := []kv{{"a", strings.Repeat("1", 3<<20)}, {"b", "small"}, {"c", strings.Repeat("23", bigStep/2+1<<20)},
+		{"d", strings.Repeat("4", 2<<20)}, {"e", "small"}}
 	im := newImage(4096)
 	im.database("db", rows)
 	it, err := find(t, openTest(t, writeImage(t, im.finish()), &store.Options{}), "db").Rows(nil, nil)

@@ -50,8 +50,8 @@ func (k *keyspace) lost(num uint64, err error) {
 	if errors.As(err, &c) { // the finding has the place
 		what = c.Reason()
 	}
-	f := record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(), Unread: k.env.offset(1) - k.env.offset(0),
-		Place:  record.Place{File: dataFile, Off: k.env.offset(num), Level: -1},
+	f := record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
+		Unread: k.env.offset(1) - k.env.offset(0), Place: record.Place{File: dataFile, Off: k.env.offset(num), Level: -1},
 		Detail: what + "; its rows are missing"}
 	if record.IsNewer(err) {
 		f.Kind = record.FindNewer

@@ -144,7 +144,8 @@ func checkSalvage(t *testing.T, data []byte, pages []uint64, want []kv) {
 		t.Error(err)
 	}
 	count := 0
-	if err := k.Unordered(func(*store.Entry) error { count++; return nil }); err != nil || count != len(want) || len(found) != len(named) {
+	if err := k.Unordered(func(*store.Entry) error { count++; return nil }); err != nil || count != len(want) ||
+		len(found) != len(named) {
 		t.Fatalf("pages %d: %d rows in the order of the tree, want %d, %v; %d findings", pages, count, len(want), err, len(found))
 	}
 	sorted := find(t, openTest(t, dir, &store.Options{Salvage: true, Resort: true}), "0")

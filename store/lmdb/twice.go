@@ -78,8 +78,8 @@ func (k *keyspace) twice(twins []twin, taken *twin, why string) {
 		}
 		at = fmt.Appendf(at, "%d", k.env.offset(t.at.page))
 	}
-	k.env.opts.Report(record.Finding{Kind: record.FindKeyTwice, Severity: record.Warning, Keyspace: k.label(), Key: bytes.Clone(taken.key),
-		Place:  record.Place{File: dataFile, Off: k.env.offset(taken.at.page), Level: -1},
+	k.env.opts.Report(record.Finding{Kind: record.FindKeyTwice, Severity: record.Warning, Keyspace: k.label(),
+		Key: bytes.Clone(taken.key), Place: record.Place{File: dataFile, Off: k.env.offset(taken.at.page), Level: -1},
 		Detail: fmt.Sprintf("the tree contains it %s times, in the pages at offsets %s; %s", record.Number(len(twins)), at, why)})
 }
 

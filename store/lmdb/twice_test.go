@@ -110,7 +110,8 @@ func TestServerSearch(t *testing.T) {
 	for range 1000 {
 		key := []byte(fmt.Sprint(rnd.Uint64()))
 		_, _, found, err := k.serverSearch(key)
-		if there := slices.ContainsFunc(rows, func(r kv) bool { return bytes.Equal([]byte(r.key), key) }); err != nil || found != there {
+		there := slices.ContainsFunc(rows, func(r kv) bool { return bytes.Equal([]byte(r.key), key) })
+		if err != nil || found != there {
 			t.Errorf("%s: found %t, %v", key, found, err)
 		}
 	}

@@ -105,7 +105,8 @@ func BenchmarkScan(b *testing.B) { benchScan(b, benchDB(b, 1, &store.Bytewise)) 
 // BenchmarkScanModern reads the same rows from a table as RocksDB writes it today: format_version 5, XXH3, an index
 // with user keys and deltas. It is to take no more than 1/0.9 of the time of BenchmarkScan.
 func BenchmarkScanModern(b *testing.B) {
-	benchScan(b, benchTables(b, 1, testsst.Spec{Version: 5, Checksum: testsst.XXH3, Delta: true, UserKeys: true, Hash: true}, &store.Bytewise))
+	benchScan(b, benchTables(b, 1, testsst.Spec{Version: 5, Checksum: testsst.XXH3, Delta: true, UserKeys: true, Hash: true},
+		&store.Bytewise))
 }
 
 // BenchmarkScanContext is BenchmarkScanModern with format_version 6 and a two-level index.

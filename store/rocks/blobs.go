@@ -203,16 +203,18 @@ func (b *blobFile) check() error {
 		}
 		return nil
 	})
-	if err == nil && !damaged && !b.fam.st.version.Rebuilt && (uint64(n.Count) != b.meta.Count || uint64(n.Bytes) != b.meta.Bytes) {
-		warn(record.NoOffset, fmt.Sprintf("%s values in %s bytes, the MANIFEST says %s in %s", record.Number(n.Count), record.Number(n.Bytes), record.Number(b.meta.Count), record.Number(b.meta.Bytes)))
+	if err == nil && !damaged && !b.fam.st.version.Rebuilt &&
+		(uint64(n.Count) != b.meta.Count || uint64(n.Bytes) != b.meta.Bytes) {
+		warn(record.NoOffset, fmt.Sprintf("%s values in %s bytes, the MANIFEST says %s in %s", record.Number(n.Count),
+			record.Number(n.Bytes), record.Number(b.meta.Count), record.Number(b.meta.Bytes)))
 	}
 	return err
 }
 
 // describe returns a blob file as listed by Files.
 func (b *blobFile) describe() store.File {
-	out := store.File{Path: b.name, Kind: "blobs", Keyspace: b.fam.Name(), Level: -1, Size: b.file.Size, Garbage: int64(b.meta.GarbageBytes),
-		Entries: int64(b.meta.Count), Deletes: -1}
+	out := store.File{Path: b.name, Kind: "blobs", Keyspace: b.fam.Name(), Level: -1, Size: b.file.Size,
+		Garbage: int64(b.meta.GarbageBytes), Entries: int64(b.meta.Count), Deletes: -1}
 	if b.fam.st.version.Rebuilt {
 		out.Entries = -1
 	}

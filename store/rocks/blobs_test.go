@@ -147,7 +147,8 @@ func TestMissingBlobs(t *testing.T) {
 				}
 				rows, lost, found := salvaged(t, dir)
 				checkLoss(t, dir, rows, lost > 0 && len(rows) < len(truthRows(t, dir)))
-				if lost > 0 && (len(found) != 1 || found[0].Kind != record.FindMissingFile || found[0].Place.File != filepath.Base(file)) {
+				if lost > 0 && (len(found) != 1 || found[0].Kind != record.FindMissingFile ||
+					found[0].Place.File != filepath.Base(file)) {
 					t.Errorf("%d lost, findings %+v", lost, found)
 				}
 			})
@@ -222,7 +223,8 @@ func TestDamagedBlobFails(t *testing.T) {
 	}
 	var block *store.BlockError
 	var c *record.CorruptError
-	if !errors.As(err, &block) || !errors.As(err, &c) || !strings.HasSuffix(c.File, ".blob") || errors.Is(err, base.ErrUnsupported) {
+	if !errors.As(err, &block) || !errors.As(err, &c) || !strings.HasSuffix(c.File, ".blob") ||
+		errors.Is(err, base.ErrUnsupported) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -257,7 +259,8 @@ func TestBlobFiles(t *testing.T) {
 		for _, s := range samples {
 			sum += s.Bytes
 		}
-		if blobs := ks.Size() - ks.(*family).Keyspace.Size(); err != nil || len(samples) > 0 && (sum < blobs || sum < ks.Size()/2 || sum > ks.Size()) {
+		blobs := ks.Size() - ks.(*family).Keyspace.Size()
+		if err != nil || len(samples) > 0 && (sum < blobs || sum < ks.Size()/2 || sum > ks.Size()) {
 			t.Errorf("%s: samples of %d bytes, of %d and %d in blob files: %v", ks.Name(), sum, ks.Size(), blobs, err)
 		}
 	}

@@ -24,8 +24,8 @@ func (db *database) CheckBlocks(ctx context.Context) error {
 			if s, ok := t.Source.(*tableSource); ok {
 				var err error
 				room, err = s.CheckBlocks(room, func(off uint64, err error) {
-					f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.Name(), Place: t.Place(off),
-						Detail: err.Error() + "; it holds no rows, and reading them does without it"}
+					f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.Name(),
+						Place: t.Place(off), Detail: err.Error() + "; it holds no rows, and reading them does without it"}
 					if errors.Is(err, sst.ErrMissed) {
 						f.Severity, f.Detail = record.Error, err.Error()+"; the row is read, but the engine's lookups miss it"
 					}

@@ -59,7 +59,8 @@ func (db *database) findCircles(ctx context.Context, ks *family) error {
 		ks.takeTables(c)
 		if c.wide() {
 			ks.reportCircle(c.lo, fmt.Sprintf("rows, deleted ones among them, have integers from %d to %d, which %s orders in a circle: "+
-				"the server may show rows that were deleted and miss others; kvferry reads the newest row of each key", c.min, c.max, ks.Comparer().Name))
+				"the server may show rows that were deleted and miss others; kvferry reads the newest row of each key", c.min,
+				c.max, ks.Comparer().Name))
 		}
 	}
 	if ks.circles.full {
@@ -93,6 +94,6 @@ func (ks *family) takeTables(c *circle) {
 }
 
 func (ks *family) reportCircle(key []byte, detail string) {
-	ks.Env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, Keyspace: ks.Name(), Key: bytes.Clone(key),
-		Place: record.Place{Level: -1}, Detail: detail})
+	ks.Env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, Keyspace: ks.Name(),
+		Key: bytes.Clone(key), Place: record.Place{Level: -1}, Detail: detail})
 }

@@ -90,7 +90,8 @@ func TestCirclesOverTables(t *testing.T) {
 	d.Family(2, "two", "test.wrapping")
 	d.Table(1, 1, spec, testsst.Put(wrapped('c', -5e18), 1, "v"), testsst.Put(near, 2, "v"))
 	d.Table(2, 1, spec, testsst.Put(wrapped('c', -5), 3, "v"))
-	d.Log(7, testsst.Batch(10, testsst.OpCF(base.KindCFDelete, 1, far), testsst.OpCF(base.KindCFPut, 1, near, "w"), testsst.OpCF(base.KindCFDelete, 2, far),
+	d.Log(7, testsst.Batch(10, testsst.OpCF(base.KindCFDelete, 1, far), testsst.OpCF(base.KindCFPut, 1, near, "w"),
+		testsst.OpCF(base.KindCFDelete, 2, far),
 		testsst.OpCF(base.KindCFRangeDelete, 2, wrapped('c', -5e18), wrapped('c', -4e18))))
 	found, rows := circlesOf(t, d.Finish(), store.Options{})
 	if len(found) != 1 || !strings.HasPrefix(found[0], "one c: rows, deleted ones among them") {

@@ -13,8 +13,8 @@ import (
 )
 
 // claim checks that a table file belongs to the MANIFEST, and is not a file of the same name and size from another copy
-// of the dataset. Name and size are compared when the file is found, its unique id and column family when it is opened, and its bounds,
-// the first and the last internal key, before its rows are read.
+// of the dataset. Name and size are compared when the file is found, its unique id and column family when it is opened,
+// and its bounds, the first and the last internal key, before its rows are read.
 type claim struct {
 	manifest.Table
 	family  string // that lists the table
@@ -97,9 +97,11 @@ func (c *claim) matches(bound, key []byte, info *sst.Info) bool {
 // otherEnd is the error of a table whose first or last key differs from the MANIFEST.
 func (c *claim) otherEnd(r *sst.Reader, what string, bound, key []byte) error {
 	if key == nil {
-		return r.Fail(record.NoOffset, lsm.FieldIdentity, otherTable(what+" %s", "only range tombstones elsewhere", []any{internalKey(bound)}, nil))
+		return r.Fail(record.NoOffset, lsm.FieldIdentity,
+			otherTable(what+" %s", "only range tombstones elsewhere", []any{internalKey(bound)}, nil))
 	}
-	return r.Fail(record.NoOffset, lsm.FieldIdentity, otherTable(what+" %s", "%s", []any{internalKey(bound)}, []any{internalKey(key)}))
+	return r.Fail(record.NoOffset, lsm.FieldIdentity,
+		otherTable(what+" %s", "%s", []any{internalKey(bound)}, []any{internalKey(key)}))
 }
 
 // internalKey prints a key with its sequence number.

@@ -105,7 +105,8 @@ func TestForeignTables(t *testing.T) {
 				}
 				return
 			}
-			if !errors.As(err, &c) || c.Field != lsm.FieldIdentity || filepath.Base(c.File) != name || !strings.Contains(err.Error(), "the MANIFEST says") {
+			if !errors.As(err, &c) || c.Field != lsm.FieldIdentity || filepath.Base(c.File) != name ||
+				!strings.Contains(err.Error(), "the MANIFEST says") {
 				t.Fatalf("error %v", err)
 			}
 			for _, want := range map[string][]string{
@@ -132,7 +133,8 @@ func TestForeignTables(t *testing.T) {
 			if err := db.Keyspaces()[0].Unordered(func(*store.Entry) error { return nil }); err != nil {
 				t.Error(err)
 			}
-			if testsst.Show(rows) != want || len(*found) != 1 || (*found)[0].Kind != record.FindForeignTable || !(*found)[0].Skipped() {
+			if testsst.Show(rows) != want || len(*found) != 1 || (*found)[0].Kind != record.FindForeignTable ||
+				!(*found)[0].Skipped() {
 				t.Errorf("rows %sfindings %+v", testsst.Show(rows), *found)
 			}
 		})

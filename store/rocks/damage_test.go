@@ -25,7 +25,8 @@ func damageDB(t testing.TB, spec testsst.Spec) (dir, table string) {
 	table = d.Table(0, 1, spec, testsst.SomeEntries(15)...)
 	d.Table(0, 0, testsst.Spec{}, testsst.Put("key0001", 5000, "x"), testsst.Del("key0003", 5001))
 	d.Table(1, 2, testsst.Spec{}, testsst.Put("other", 1, "y"))
-	d.Log(7, testsst.Batch(6000, testsst.Op(base.KindPut, "log", "1"), testsst.OpCF(base.KindCFPut, 1, "log", "2")), testsst.Batch(6002, testsst.Op(base.KindMerge, "key0006", "m")))
+	d.Log(7, testsst.Batch(6000, testsst.Op(base.KindPut, "log", "1"), testsst.OpCF(base.KindCFPut, 1, "log", "2")),
+		testsst.Batch(6002, testsst.Op(base.KindMerge, "key0006", "m")))
 	return d.Finish(), table
 }
 
@@ -85,7 +86,8 @@ func sweepFile(t *testing.T, dir, name string) {
 		}
 	}
 	// A prefix that ends where a record ends is an older state of a log, and no damage.
-	if limit := map[bool]int{true: 6, false: 0}[strings.HasPrefix(name, "MANIFEST") || strings.HasSuffix(name, ".log")]; silent > limit {
+	limit := map[bool]int{true: 6, false: 0}[strings.HasPrefix(name, "MANIFEST") || strings.HasSuffix(name, ".log")]
+	if silent > limit {
 		t.Errorf("%d prefixes went unnoticed", silent)
 	}
 	for i := range whole {
@@ -95,7 +97,8 @@ func sweepFile(t *testing.T, dir, name string) {
 		for _, bit := range []byte{1 << (i % 8)} {
 			b := slices.Clone(whole)
 			b[i] ^= bit
-			if found, err := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-testsst.RocksFooter) {
+			found, err := try(b)
+			if err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-testsst.RocksFooter) {
 				t.Errorf("flip of bit %#x at %d went unnoticed", bit, i)
 			}
 		}
@@ -160,7 +163,8 @@ func TestSalvageTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := map[string]uint64{"block": 3, "index": ft.Index.Off + 3, "footer": uint64(len(b) - 2), "properties": ft.Index.Off - 10}[where]
+		at := map[string]uint64{"block": 3, "index": ft.Index.Off + 3, "footer": uint64(len(b) - 2),
+			"properties": ft.Index.Off - 10}[where]
 		b[at] ^= 1
 		d.File(name, b)
 		db, found := openFindings(t, dir, store.Options{})

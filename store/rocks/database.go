@@ -52,7 +52,8 @@ func newDatabase(dir string, o *store.Options, report func(record.Finding)) *dat
 	if db.opts.Memory <= 0 {
 		db.opts.Memory = record.DefaultMemory
 	}
-	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, OpenDamaged: o.OpenDamaged, Resort: o.Resort, Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
+	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, OpenDamaged: o.OpenDamaged, Resort: o.Resort,
+		Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
 	db.env.Windows.Memory = db.opts.Memory / 4
 	db.packers.Max = o.MaxBlock
 	db.indexes.Max = db.opts.Memory / 4
@@ -76,7 +77,8 @@ func (db *database) report(f record.Finding) {
 
 // readAgain reports bytes that were only readable at the second attempt.
 func (db *database) readAgain(f *files.File, off int64, refused error) {
-	db.report(record.Finding{Kind: record.FindRefusedRead, Severity: record.Warning, Place: record.Place{File: f.Name, Off: off, Level: -1},
+	db.report(record.Finding{Kind: record.FindRefusedRead, Severity: record.Warning,
+		Place:  record.Place{File: f.Name, Off: off, Level: -1},
 		Detail: lsm.Reason(refused) + "; a second read succeeded: the disk may be failing, copy the dataset to another disk"})
 }
 

@@ -37,8 +37,8 @@ func blobIndex(file, off, size uint64, codec byte) string {
 func TestUnlistedBlobFile(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "1"), testsst.NewEntry("b", 2, base.KindBlobIndex, blobIndex(77, 30, 4, 0)),
-		testsst.NewEntry("c", 3, base.KindBlobIndex, blobIndex(77, 60, 4, 0)), testsst.NewEntry("d", 4, base.KindBlobIndex, blobIndex(78, 30, 4, 0)),
-		testsst.Put("e", 5, "5"))
+		testsst.NewEntry("c", 3, base.KindBlobIndex, blobIndex(77, 60, 4, 0)),
+		testsst.NewEntry("d", 4, base.KindBlobIndex, blobIndex(78, 30, 4, 0)), testsst.Put("e", 5, "5"))
 	dir := d.Finish()
 	err := rowsError(dir, store.Options{})
 	wantCorrupt(t, err, "000077.blob")
@@ -191,7 +191,8 @@ func TestSecondReadIsTold(t *testing.T) {
 // TestIngestedNumbers: numbers missing in the logs are attributed to ingested tables if these account for all.
 func TestIngestedNumbers(t *testing.T) {
 	j := &logJudge{alone: map[uint64]bool{5: true, 6: true, 8: true}}
-	for span, want := range map[[2]uint64]bool{{5, 5}: true, {5, 6}: true, {8, 8}: true, {5, 7}: false, {7, 8}: false, {4, 6}: false, {7, 7}: false} {
+	for span, want := range map[[2]uint64]bool{{5, 5}: true, {5, 6}: true, {8, 8}: true, {5, 7}: false, {7, 8}: false,
+		{4, 6}: false, {7, 7}: false} {
 		if got := j.ingested(span[0], span[1]); got != want {
 			t.Errorf("%v: %t", span, got)
 		}
@@ -201,8 +202,8 @@ func TestIngestedNumbers(t *testing.T) {
 // TestUnnamedComparatorBehindDamage: a table that cannot be opened does not hide the comparator that the next one names.
 func TestUnnamedComparatorBehindDamage(t *testing.T) {
 	d := testsst.NewDB(t)
-	d.Edits = [][]byte{slices.Concat(testsst.EditNumber(manifest.TagLogNumber, 0), testsst.EditNumber(manifest.TagNextFileNumber, 100),
-		testsst.EditNumber(manifest.TagLastSequence, 9))}
+	d.Edits = [][]byte{slices.Concat(testsst.EditNumber(manifest.TagLogNumber, 0),
+		testsst.EditNumber(manifest.TagNextFileNumber, 100), testsst.EditNumber(manifest.TagLastSequence, 9))}
 	gone := d.Table(0, 1, testsst.Spec{Comparator: "backwards"}, testsst.Put("z", 1, "1"))
 	d.Table(0, 1, testsst.Spec{Comparator: "backwards"}, testsst.Put("b", 1, "1"), testsst.Put("a", 2, "2"))
 	dir := d.Finish()
@@ -265,7 +266,8 @@ func TestBlobFileChecks(t *testing.T) {
 		if err := db.CheckBlocks(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{"other sum": record.FindFileChecksum, "count": record.FindDamagedBlob, "bytes": record.FindDamagedBlob}[what]
+		want := map[string]string{"other sum": record.FindFileChecksum, "count": record.FindDamagedBlob,
+			"bytes": record.FindDamagedBlob}[what]
 		if n := len(blobs); want == "" && len(*found) != 0 || want != "" && len(*found) != n {
 			t.Errorf("%s: %d files, findings %+v", what, n, *found)
 		}

@@ -21,7 +21,8 @@ import (
 func TestOpenFilesAreBounded(t *testing.T) {
 	d := testsst.NewDB(t)
 	for i := range 40 {
-		d.Table(0, 0, testsst.Spec{}, testsst.Put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"), testsst.Put("shared", uint64(i+1), fmt.Sprint(i)))
+		d.Table(0, 0, testsst.Spec{}, testsst.Put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"),
+			testsst.Put("shared", uint64(i+1), fmt.Sprint(i)))
 	}
 	db := openTest(t, d.Finish(), store.Options{})
 	db.files.Pool = files.NewPool(5)
@@ -52,7 +53,8 @@ func TestOpenFilesAreBounded(t *testing.T) {
 func TestIndexesAreBounded(t *testing.T) {
 	d := testsst.NewDB(t)
 	for i := range 20 {
-		d.Table(0, 1, testsst.Spec{BlockSize: 30}, testsst.Put(fmt.Sprintf("k%02da", i), 1, strings.Repeat("v", 30)), testsst.Put(fmt.Sprintf("k%02db", i), 1, ""))
+		d.Table(0, 1, testsst.Spec{BlockSize: 30}, testsst.Put(fmt.Sprintf("k%02da", i), 1, strings.Repeat("v", 30)),
+			testsst.Put(fmt.Sprintf("k%02db", i), 1, ""))
 	}
 	db := openTest(t, d.Finish(), store.Options{})
 	db.indexes.Max = 200
@@ -69,7 +71,8 @@ func TestIndexesAreBounded(t *testing.T) {
 // TestIndexPartitionsAreShared: cursors in the same part of a table hold one copy of its index.
 func TestIndexPartitionsAreShared(t *testing.T) {
 	d := testsst.NewDB(t)
-	d.Table(0, 1, testsst.Spec{Version: 5, IndexType: testsst.TwoLevelIndex, BlockSize: 30, Codec: testsst.Snappy}, testsst.SomeEntries(60)...)
+	d.Table(0, 1, testsst.Spec{Version: 5, IndexType: testsst.TwoLevelIndex, BlockSize: 30, Codec: testsst.Snappy},
+		testsst.SomeEntries(60)...)
 	db := openTest(t, d.Finish(), store.Options{})
 	db.indexes.Max = 0
 	var its []store.Iterator
@@ -155,7 +158,8 @@ func TestReadingAllocatesNothing(t *testing.T) {
 		for run := range runs {
 			var entries []testsst.Entry
 			for i := range 4000 {
-				entries = append(entries, testsst.Put(fmt.Sprintf("key%06d", i*(run+1)), uint64(run*10000+i+1), strings.Repeat("v", 20)))
+				entries = append(entries, testsst.Put(fmt.Sprintf("key%06d", i*(run+1)), uint64(run*10000+i+1),
+					strings.Repeat("v", 20)))
 			}
 			d.Table(0, run, testsst.Spec{BlockSize: 4000, Codec: testsst.Snappy}, entries...)
 		}

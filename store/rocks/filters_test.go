@@ -88,7 +88,8 @@ func flipFilter(t *testing.T, spec testsst.Spec) {
 			continue
 		}
 		seen++
-		if f := found[0]; len(found) != 1 || f.Kind != record.FindDamagedBlock || f.Severity != record.Warning || f.Place.File != name {
+		f := found[0]
+		if len(found) != 1 || f.Kind != record.FindDamagedBlock || f.Severity != record.Warning || f.Place.File != name {
 			t.Errorf("flip at %d: findings %+v", at, found)
 		}
 	}
@@ -102,14 +103,18 @@ func flipFilter(t *testing.T, spec testsst.Spec) {
 func TestFilterNowhere(t *testing.T) {
 	for value, want := range map[string]int{"": 1, "\x80": 1, "\x00\xff\xff\xff\x7f": 1, "\x00\x05\x00": 1} {
 		d := testsst.NewDB(t)
-		d.Table(0, 1, testsst.Spec{MetaEntries: map[string][]byte{"fullfilter.x": []byte(value), "other": []byte(value)}}, testsst.Put("a", 1, ""))
+		d.Table(0, 1, testsst.Spec{MetaEntries: map[string][]byte{"fullfilter.x": []byte(value), "other": []byte(value)}},
+			testsst.Put("a", 1, ""))
 		if found := checkBlocks(t, d.Finish()); len(found) != want {
 			t.Errorf("value %q: findings %+v", value, found)
 		}
 	}
 	// A partitioned filter's own index must lead somewhere, too.
 	d := testsst.NewDB(t)
-	d.Table(0, 1, testsst.Spec{MetaEntries: map[string][]byte{"partitionedfilter.x": testsst.HandleBytes(blocks.Handle{Off: 0, Size: 3})}, NoChecksum: true}, testsst.Put("a", 1, ""))
+	d.Table(
+		0, 1,
+		testsst.Spec{MetaEntries: map[string][]byte{"partitionedfilter.x": testsst.HandleBytes(blocks.Handle{Off: 0, Size: 3})},
+			NoChecksum: true}, testsst.Put("a", 1, ""))
 	if found := checkBlocks(t, d.Finish()); len(found) != 1 {
 		t.Errorf("findings %+v", found)
 	}
@@ -192,7 +197,8 @@ func denies(t *testing.T, dir string, tab *lsm.Table, misses []miss) (n int) {
 				return err
 			}
 			found := checkBlocks(t, dir)
-			if len(found) != 1 || found[0].Severity != tt.severity || !strings.Contains(found[0].Detail, tt.detail) || found[0].Place.Off != int64(h.Off) {
+			if len(found) != 1 || found[0].Severity != tt.severity || !strings.Contains(found[0].Detail, tt.detail) ||
+				found[0].Place.Off != int64(h.Off) {
 				t.Errorf("%s: %s: findings %+v", path, name, found)
 			}
 		}
@@ -211,7 +217,8 @@ func TestFilterDenies(t *testing.T) {
 		{func(b []byte) { clear(b[:len(b)/4]) }, record.Error, "the engine's lookups miss it"},
 		{func(b []byte) { b[len(b)-3] = 0xff }, record.Warning, "not a filter block"},
 	}
-	for golden, cases := range map[string]int{"ardb-leveldb-basic": 2, "ardb-rocksdb-basic": 2, "bw-basic": 2, "kvrocks-mixed": 1} {
+	for golden, cases := range map[string]int{"ardb-leveldb-basic": 2, "ardb-rocksdb-basic": 2, "bw-basic": 2,
+		"kvrocks-mixed": 1} {
 		seen := 0
 		for _, dir := range testsst.StoresBelow(t, fixtures.Unpack(t, golden)) {
 			for _, ks := range openTest(t, dir, store.Options{}).spaces {

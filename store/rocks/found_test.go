@@ -35,7 +35,8 @@ func numberOfRows(t *testing.T, dir string, o store.Options) (n int) {
 // TestOnlyRangeTombstones reads databases of RocksDB 6.11, 7.8 and 9.11 with tables of range tombstones alone: their
 // index has no entry, whatever its type. They are sound, and a salvage and a rebuilt MANIFEST read the same rows.
 func TestOnlyRangeTombstones(t *testing.T) {
-	dirs, err := filepath.Glob(filepath.Join(fixtures.UnpackFile(t, "../../fixtures/found/only-range-tombstones.tar.gz", "only-range-tombstones"), "*"))
+	dirs, err := filepath.Glob(
+		filepath.Join(fixtures.UnpackFile(t, "../../fixtures/found/only-range-tombstones.tar.gz", "only-range-tombstones"), "*"))
 	if err != nil || len(dirs) < 6 {
 		t.Fatal(dirs, err)
 	}

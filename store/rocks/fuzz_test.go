@@ -39,7 +39,8 @@ func fuzzTable(t *testing.T, b []byte, resort bool) {
 	defer db.Close()
 	ks := &family{Keyspace: lsm.New(&db.env, "default", &store.Bytewise), st: db}
 	meta := lsm.Meta{Level: 1, Number: 1, Size: int64(len(b)), MaxSeq: 1011,
-		Smallest: base.AppendKey(nil, []byte("key0000"), base.Trailer(1000, base.KindPut)), Largest: base.AppendKey(nil, []byte("key0033"), base.Trailer(0, base.KindPut))}
+		Smallest: base.AppendKey(nil, []byte("key0000"), base.Trailer(1000, base.KindPut)), Largest: base.AppendKey(nil,
+			[]byte("key0033"), base.Trailer(0, base.KindPut))}
 	r := db.newSource(files.Memory("table", b), &sst.Options{Comparer: ks.Comparer(), Sequence: 1011})
 	ks.SetTables([]*lsm.Table{lsm.NewTable(ks.Keyspace, meta, r)})
 	testsst.WalkRows(t, ks)

@@ -46,7 +46,8 @@ func openTest(t testing.TB, dir string, o store.Options) *database {
 func checkPlace(t testing.TB, f *record.Finding) {
 	t.Helper()
 	table := strings.HasSuffix(f.Place.File, ".sst") || strings.HasSuffix(f.Place.File, ".ldb")
-	whole := f.Kind == "unreferenced-table" || f.Kind == "manifest-behind" || f.Kind == record.FindRefusedRead || f.Kind == record.FindFileChecksum
+	whole := f.Kind == "unreferenced-table" || f.Kind == "manifest-behind" || f.Kind == record.FindRefusedRead ||
+		f.Kind == record.FindFileChecksum
 	if none := f.Place.Level == -1; f.Place.Level < -1 || f.Place.Level >= 7 || none != (!table || whole) {
 		t.Errorf("level %d of %+v", f.Place.Level, *f)
 	}

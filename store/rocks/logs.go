@@ -187,12 +187,14 @@ func (w *walLoader) ended(r *logfile.Reader, off int64) {
 	case r.Older && off == 0:
 		w.torn(record.Warning, 0, "the log holds only what an older use of the file left: it was just begun, or it is not the one that belongs here")
 	case r.ZeroAt == 0:
-		w.torn(record.Warning, 0, fmt.Sprintf("the log is zeros from its start, %s bytes: what it held is lost, as after a power failure", record.Number(size)))
+		w.torn(record.Warning, 0, fmt.Sprintf("the log is zeros from its start, %s bytes: what it held is lost, as after a power failure",
+			record.Number(size)))
 	case r.ZeroAt > 0 && size%preallocated != 0:
 		w.torn(record.Warning, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %s bytes, which is not how engines set space aside: "+
 			"what stood there is lost, as after a power failure", record.Number(size-r.ZeroAt)))
 	case r.ZeroAt > 0:
-		w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %s bytes: space set aside, or what a power failure lost", record.Number(size-r.ZeroAt)))
+		w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %s bytes: space set aside, or what a power failure lost",
+			record.Number(size-r.ZeroAt)))
 	}
 }
 
@@ -207,7 +209,8 @@ func (w *walLoader) torn(severity record.Severity, off int64, detail string) {
 	if w.again {
 		return
 	}
-	f := record.Finding{Kind: "torn-log", Severity: severity, Place: record.Place{File: w.log.name, Off: off, Level: -1}, Detail: detail}
+	f := record.Finding{Kind: "torn-log", Severity: severity, Place: record.Place{File: w.log.name, Off: off, Level: -1},
+		Detail: detail}
 	if severity == record.Warning {
 		f.Lost = fmt.Sprintf("the writes from offset %s of %s on, if there were any", record.Number(off), w.log.name)
 		f.Sure = "everything before was read; a log does not say how many writes follow"
@@ -236,7 +239,8 @@ func (w *walLoader) add(e wal.Entry) error {
 			return nil
 		}
 		if !w.db.version.Dropped(e.Family) {
-			return &record.CorruptError{Off: record.NoOffset, Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.Family)}
+			return &record.CorruptError{Off: record.NoOffset, Field: "column family",
+				Err: fmt.Errorf("%d is unknown to the MANIFEST", e.Family)}
 		}
 		return nil // dropped since
 	}

@@ -23,7 +23,8 @@ func (w *walLoader) recordError(r *logfile.Reader, off int64, err error, last bo
 	if over {
 		next = w.log.file.Size
 	}
-	if err := w.passes(off, next-off, base.Corrupt(w.log.file.Path, off, "log record", err), "everything behind it in this log is missing"); err != nil {
+	if err := w.passes(off, next-off, base.Corrupt(w.log.file.Path, off, "log record", err),
+		"everything behind it in this log is missing"); err != nil {
 		return true, err
 	}
 	return over, nil
@@ -43,7 +44,8 @@ func (w *walLoader) passes(off, n int64, err error, unread string) error {
 	}
 	from := "the writes up to the next record that can be read are missing"
 	if w.log.seqs.Any() {
-		from = fmt.Sprintf("the writes after sequence number %d, up to the next record that can be read, are missing", w.log.seqs.Last)
+		from = fmt.Sprintf("the writes after sequence number %d, up to the next record that can be read, are missing",
+			w.log.seqs.Last)
 	}
 	if errors.Is(err, base.ErrUnsupported) {
 		from = unread
@@ -62,7 +64,8 @@ func (w *walLoader) unnamed(id uint32) bool {
 	}
 	if !w.again && !w.noFamily[id] {
 		w.noFamily[id] = true
-		w.db.report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Place: record.Place{File: w.log.name, Off: w.off, Level: -1},
+		w.db.report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error,
+			Place:  record.Place{File: w.log.name, Off: w.off, Level: -1},
 			Detail: fmt.Sprintf("writes of column family %d, which no table, OPTIONS or MANIFEST names, are missing", id)})
 	}
 	return true

@@ -38,12 +38,17 @@ func rowsError(dir string, o store.Options) error {
 func TestLogKinds(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Family(1, "one", testsst.BytewiseName)
-	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "old"), testsst.Put("b", 2, "old"), testsst.Put("s", 2, "old"), testsst.Put("r1", 3, "old"), testsst.Put("r2", 4, "old"))
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "old"), testsst.Put("b", 2, "old"), testsst.Put("s", 2, "old"),
+		testsst.Put("r1", 3, "old"), testsst.Put("r2", 4, "old"))
 	d.Log(7,
-		testsst.Batch(10, testsst.Op(base.KindPut, "a", "new"), testsst.Op(base.KindLogData, "blob"), testsst.Op(base.KindDelete, "b"), testsst.Op(base.KindSingleDelete, "s"), testsst.Op(base.KindNoop)),
-		testsst.Batch(13, testsst.Op(base.KindRangeDelete, "r1", "r2"), testsst.Op(base.KindMerge, "m", "1"), testsst.Op(base.KindMerge, "m", "2")),
-		testsst.Batch(16, testsst.OpCF(base.KindCFPut, 1, "x", "1"), testsst.OpCF(base.KindCFPut, 1, "y", "1"), testsst.OpCF(base.KindCFDelete, 1, "y"), testsst.OpCF(base.KindCFPut, 1, "z", "1"),
-			testsst.OpCF(base.KindCFSingleDelete, 1, "z"), testsst.OpCF(base.KindCFMerge, 1, "m", "3"), testsst.OpCF(base.KindCFPut, 1, "w", "1"), testsst.OpCF(base.KindCFRangeDelete, 1, "w", "x")),
+		testsst.Batch(10, testsst.Op(base.KindPut, "a", "new"), testsst.Op(base.KindLogData, "blob"),
+			testsst.Op(base.KindDelete, "b"), testsst.Op(base.KindSingleDelete, "s"), testsst.Op(base.KindNoop)),
+		testsst.Batch(13, testsst.Op(base.KindRangeDelete, "r1", "r2"), testsst.Op(base.KindMerge, "m", "1"),
+			testsst.Op(base.KindMerge, "m", "2")),
+		testsst.Batch(16, testsst.OpCF(base.KindCFPut, 1, "x", "1"), testsst.OpCF(base.KindCFPut, 1, "y", "1"),
+			testsst.OpCF(base.KindCFDelete, 1, "y"), testsst.OpCF(base.KindCFPut, 1, "z", "1"),
+			testsst.OpCF(base.KindCFSingleDelete, 1, "z"), testsst.OpCF(base.KindCFMerge, 1, "m", "3"),
+			testsst.OpCF(base.KindCFPut, 1, "w", "1"), testsst.OpCF(base.KindCFRangeDelete, 1, "w", "x")),
 		testsst.Batch(24), testsst.Batch(24, testsst.Op(base.KindPut, "", "empty")))
 	db := openTest(t, d.Finish(), store.Options{Merger: testsst.JoinMerger})
 	wantRows(t, db, 0, "=empty a=new m=1,2 r2=old")
@@ -81,7 +86,8 @@ func TestLogNumbers(t *testing.T) {
 	d.Edit(testsst.EditNumber(manifest.TagLogNumber, 5))
 	d.Edit(testsst.EditNumber(manifest.TagColumnFamily, 1), testsst.EditNumber(manifest.TagLogNumber, 7))
 	both := func(seq uint64, v string) []byte {
-		return testsst.Batch(seq, testsst.Op(base.KindPut, "k"+v, v), testsst.OpCF(base.KindCFPut, 1, "k"+v, v), testsst.OpCF(base.KindCFPut, 2, "k", "dropped"))
+		return testsst.Batch(seq, testsst.Op(base.KindPut, "k"+v, v), testsst.OpCF(base.KindCFPut, 1, "k"+v, v),
+			testsst.OpCF(base.KindCFPut, 2, "k", "dropped"))
 	}
 	d.Log(4, both(1, "4"))
 	d.Log(5, both(4, "5"))
@@ -268,14 +274,16 @@ func wantCorrupt(t *testing.T, err error, file string) {
 }
 
 func TestRecycledLog(t *testing.T) {
-	old := testsst.Log(3, true, testsst.Batch(1, testsst.Op(base.KindPut, "old", strings.Repeat("o", 500))), testsst.Batch(2, testsst.Op(base.KindPut, "older", strings.Repeat("o", 500))))
+	old := testsst.Log(3, true, testsst.Batch(1, testsst.Op(base.KindPut, "old", strings.Repeat("o", 500))),
+		testsst.Batch(2, testsst.Op(base.KindPut, "older", strings.Repeat("o", 500))))
 	rec := func(key string, n int) []byte {
 		return testsst.Batch(10, testsst.Op(base.KindPut, key, strings.Repeat("n", n)))
 	}
 	head := testsst.Log(7, true, rec("new", 10))
 	oldRecord := len(testsst.Log(3, true, testsst.Batch(1, testsst.Op(base.KindPut, "old", strings.Repeat("o", 500)))))
 	exact := testsst.Log(7, true, rec("new", oldRecord-len(testsst.Log(7, true, rec("new", 200)))+200))
-	damaged := testsst.Log(7, true, rec("new", 10), testsst.Batch(11, testsst.Op(base.KindPut, "next", "1")), testsst.Batch(12, testsst.Op(base.KindPut, "third", "1")))
+	damaged := testsst.Log(7, true, rec("new", 10), testsst.Batch(11, testsst.Op(base.KindPut, "next", "1")),
+		testsst.Batch(12, testsst.Op(base.KindPut, "third", "1")))
 	damaged[len(head)+20] ^= 1
 	tests := []struct {
 		name, rows string
@@ -402,7 +410,8 @@ func TestUnknownInLogs(t *testing.T) {
 			dir := d.Finish()
 			db, found := openFindings(t, dir, store.Options{Salvage: true, Merger: testsst.JoinMerger})
 			wantRows(t, db, 0, tt.rows)
-			if len(*found) != 1 || (*found)[0].Kind != record.FindNewer || (*found)[0].Severity != record.Error || (*found)[0].Detail != tt.detail ||
+			if len(*found) != 1 || (*found)[0].Kind != record.FindNewer || (*found)[0].Severity != record.Error ||
+				(*found)[0].Detail != tt.detail ||
 				(*found)[0].Place.File != "000007.log" {
 				t.Errorf("findings %+v, want %s", *found, tt.detail)
 			}
@@ -415,7 +424,8 @@ func TestUnknownInLogs(t *testing.T) {
 			}); err != nil || len(*found) != 1 || (lost > 0) != strings.Contains(tt.detail, "the row is missing") {
 				t.Errorf("unordered: %d rows are lost, findings %+v, %v", lost, *found, err)
 			}
-			if err := rowsError(dir, store.Options{Merger: testsst.JoinMerger}); !errors.Is(err, base.ErrUnsupported) || !record.IsNewer(err) || !strings.Contains(err.Error(), "000007.log") {
+			if err := rowsError(dir, store.Options{Merger: testsst.JoinMerger}); !errors.Is(err, base.ErrUnsupported) ||
+				!record.IsNewer(err) || !strings.Contains(err.Error(), "000007.log") {
 				t.Errorf("without a salvage: %v", err)
 			}
 		})
@@ -472,7 +482,8 @@ func TestMissingLogs(t *testing.T) {
 			walDirDB(t, tt.dir, tt.wal)
 			if tt.refused {
 				err := rowsError(tt.dir, store.Options{})
-				if err == nil || !strings.Contains(err.Error(), "--wal-dir") || !strings.Contains(err.Error(), "OPTIONS-000010 says that they are kept in "+tt.wal) {
+				if err == nil || !strings.Contains(err.Error(), "--wal-dir") ||
+					!strings.Contains(err.Error(), "OPTIONS-000010 says that they are kept in "+tt.wal) {
 					t.Errorf("error %v", err)
 				}
 			} else {
@@ -536,7 +547,8 @@ func TestLogsLeftBehind(t *testing.T) {
 func TestWALDir(t *testing.T) {
 	d := walDirDB(t, t.TempDir(), "/elsewhere/wal")
 	dir, other := d.Dir, t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "000007.log"), testsst.Log(7, false, testsst.Batch(2, testsst.Op(base.KindPut, "b", ""))), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(other, "000007.log"),
+		testsst.Log(7, false, testsst.Batch(2, testsst.Op(base.KindPut, "b", ""))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	db := openTest(t, dir, store.Options{WALDir: other})
@@ -551,7 +563,8 @@ func TestWALDir(t *testing.T) {
 	if len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
 	}
-	if _, err := Open(context.Background(), dir, &store.Options{WALDir: filepath.Join(other, "missing")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(context.Background(), dir, &store.Options{WALDir: filepath.Join(other, "missing")}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -566,7 +579,8 @@ func TestNeverHadLogs(t *testing.T) {
 	}
 	d.File("IDENTITY", []byte("id"))
 	d.File("LOCK", nil)
-	if _, found := openFindings(t, dir, store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" || (*found)[0].Severity != record.Error {
+	if _, found := openFindings(t, dir, store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" ||
+		(*found)[0].Severity != record.Error {
 		t.Errorf("findings %+v", *found)
 	}
 	lost := filepath.Join(dir, "lost")
@@ -596,9 +610,11 @@ func TestNeverHadLogs(t *testing.T) {
 func TestSalvageLog(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("t", 1, ""))
-	records := [][]byte{testsst.Batch(2, testsst.Op(base.KindPut, "first", "")), testsst.Batch(3, testsst.Op(base.KindPut, "hit", ""))}
+	records := [][]byte{testsst.Batch(2, testsst.Op(base.KindPut, "first", "")),
+		testsst.Batch(3, testsst.Op(base.KindPut, "hit", ""))}
 	for i := range 3 {
-		records = append(records, testsst.Batch(uint64(4+i), testsst.Op(base.KindPut, fmt.Sprint("big", i), strings.Repeat("x", logfile.BlockSize-100))))
+		records = append(records, testsst.Batch(uint64(4+i),
+			testsst.Op(base.KindPut, fmt.Sprint("big", i), strings.Repeat("x", logfile.BlockSize-100))))
 	}
 	log := testsst.Log(7, false, records...)
 	log[len(testsst.Log(7, false, records[0]))+10] ^= 1

@@ -117,15 +117,20 @@ func TestNewFileTags(t *testing.T) {
 		if tag == manifest.TagNewFile4 {
 			e = append(e, 2, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, manifest.FilePathID, 1, 0, manifest.FileTerminate)
 		}
-		d.Edit(slices.Concat(testsst.EditNumber(manifest.TagNewFile2, 0), []byte{99, 1}, e[:0], testsst.BoundEdit(b), []byte{0, 0})) // a table that goes
+		// a table that goes
+		d.Edit(slices.Concat(testsst.EditNumber(manifest.TagNewFile2, 0), []byte{99, 1}, e[:0], testsst.BoundEdit(b),
+			[]byte{0, 0}))
 		d.Edit([]byte{manifest.TagDeletedFile, 0, 99}, e)
 		// Tags without effect on rows, and ignorable tags.
-		d.Edit([]byte{manifest.TagCompactCursor, 1, 1, 'x'}, testsst.EditNumber(manifest.TagPrevLogNumber, 0), testsst.EditNumber(manifest.TagMinLogToKeep, 1),
+		d.Edit([]byte{manifest.TagCompactCursor, 1, 1, 'x'}, testsst.EditNumber(manifest.TagPrevLogNumber, 0),
+			testsst.EditNumber(manifest.TagMinLogToKeep, 1),
 			testsst.EditBytes(manifest.TagDBID, []byte("id")), testsst.EditBytes(manifest.TagIgnorable+9, []byte("new")),
 			testsst.EditNumber(manifest.TagWALAddition, 5), []byte{2, 9, 1}, testsst.EditNumber(manifest.TagWALDeletion, 5))
 		db := openTest(t, d.Finish(), store.Options{})
 		wantRows(t, db, 0, "a=1 b=2")
-		if f := db.Files()[2]; f.MinSeq != 2 || f.MaxSeq != 3 || f.Level != 2 || string(f.Smallest) != "a" || string(f.Largest) != "b" || f.Entries != 2 {
+		f := db.Files()[2]
+		if f.MinSeq != 2 || f.MaxSeq != 3 || f.Level != 2 || string(f.Smallest) != "a" || string(f.Largest) != "b" ||
+			f.Entries != 2 {
 			t.Errorf("file %+v", f)
 		}
 	}
@@ -143,7 +148,8 @@ func TestTornManifest(t *testing.T) {
 	}
 	d.File("000999.sst", []byte("cut short"))
 	_, found = openFindings(t, dir, store.Options{})
-	if len(*found) != 2 || (*found)[0].Kind != "manifest-behind" || (*found)[1].Kind != "torn-manifest" || (*found)[1].Severity != record.Error {
+	if len(*found) != 2 || (*found)[0].Kind != "manifest-behind" || (*found)[1].Kind != "torn-manifest" ||
+		(*found)[1].Severity != record.Error {
 		t.Errorf("with a table that cannot tell what it holds: findings %+v", *found)
 	}
 	if db.Files()[1].Size != int64(len(whole)+20) {
@@ -162,7 +168,8 @@ func TestTablesAndDirectory(t *testing.T) {
 	dir := d.Finish()
 	db, found := openFindings(t, dir, store.Options{})
 	wantRows(t, db, 0, "a= b=")
-	if len(*found) != 1 || (*found)[0].Kind != "unreferenced-table" || (*found)[0].Severity != record.Note || (*found)[0].Place.File != "000012.sst" {
+	if len(*found) != 1 || (*found)[0].Kind != "unreferenced-table" || (*found)[0].Severity != record.Note ||
+		(*found)[0].Place.File != "000012.sst" {
 		t.Errorf("findings %+v", *found)
 	}
 	data, _ := os.ReadFile(filepath.Join(dir, name))
@@ -219,7 +226,8 @@ func TestOverlappingTables(t *testing.T) {
 // read beforehand, the row reader detects the overlap.
 func TestBoundsAreChecked(t *testing.T) {
 	in := func(k string) []byte { return base.AppendKey(nil, []byte(k), base.Trailer(1, base.KindPut)) }
-	for _, b := range []testsst.Bounds{{Smallest: in("b"), Largest: in("c")}, {Smallest: in("a"), Largest: in("b")}, {Smallest: in("c"), Largest: in("a")}} {
+	for _, b := range []testsst.Bounds{{Smallest: in("b"), Largest: in("c")}, {Smallest: in("a"), Largest: in("b")},
+		{Smallest: in("c"), Largest: in("a")}} {
 		d := testsst.NewDB(t)
 		big := strings.Repeat("x", maxEnd)
 		entries := []testsst.Entry{testsst.Put("a", 1, big), testsst.Put("c", 1, big)}
@@ -238,8 +246,8 @@ func TestBoundsAreChecked(t *testing.T) {
 func TestUnnamedComparator(t *testing.T) {
 	for _, order := range []string{"", testsst.BytewiseName, "backwards"} {
 		d := testsst.NewDB(t)
-		d.Edits = [][]byte{slices.Concat(testsst.EditNumber(manifest.TagLogNumber, 0), testsst.EditNumber(manifest.TagNextFileNumber, 100),
-			testsst.EditNumber(manifest.TagLastSequence, 9))}
+		d.Edits = [][]byte{slices.Concat(testsst.EditNumber(manifest.TagLogNumber, 0),
+			testsst.EditNumber(manifest.TagNextFileNumber, 100), testsst.EditNumber(manifest.TagLastSequence, 9))}
 		d.Table(0, 1, testsst.Spec{Comparator: order}, testsst.Put("a", 1, "1"), testsst.Put("b", 2, "2"))
 		want := "a=1 b=2"
 		if order == "backwards" {
@@ -278,7 +286,8 @@ func TestUnknownInManifest(t *testing.T) {
 			}
 			db, found := openFindings(t, tt.dir, store.Options{Salvage: true})
 			wantRows(t, db, 0, tt.rows)
-			if len(*found) != 1 || (*found)[0].Kind != record.FindNewer || (*found)[0].Severity != record.Error || (*found)[0].Detail != tt.detail {
+			if len(*found) != 1 || (*found)[0].Kind != record.FindNewer || (*found)[0].Severity != record.Error ||
+				(*found)[0].Detail != tt.detail {
 				t.Errorf("findings %+v, want %s", *found, tt.detail)
 			}
 		})

@@ -83,7 +83,9 @@ func TestMendedIndex(t *testing.T) {
 				b[at] ^= 1 << (at % 8)
 				d.File(table, b)
 				var found []record.Finding
-				n := numberOfRows(t, dir, store.Options{Salvage: true, Report: func(f record.Finding) { found = append(found, f) }})
+				n := numberOfRows(t, dir, store.Options{Salvage: true, Report: func(f record.Finding) {
+					found = append(found, f)
+				}})
 				var kinds []string
 				for _, f := range found {
 					kinds = append(kinds, fmt.Sprint(f.Severity, " ", f.Kind))
@@ -152,10 +154,12 @@ func TestMendedBesideDamage(t *testing.T) {
 // with several codecs, checksums and versions, and with partitions. A salvage reads all rows.
 func TestMendedGoldens(t *testing.T) {
 	var dirs []string
-	for _, name := range []string{"ssdb-basic", "ardb-leveldb-basic", "ardb-rocksdb-basic", "nemo-basic-zlib", "bw-basic", "pika400-basic", "kvrocks-mixed", "rocks-modern"} {
+	for _, name := range []string{"ssdb-basic", "ardb-leveldb-basic", "ardb-rocksdb-basic", "nemo-basic-zlib", "bw-basic",
+		"pika400-basic", "kvrocks-mixed", "rocks-modern"} {
 		dirs = append(dirs, testsst.StoresBelow(t, fixtures.Unpack(t, name))...)
 	}
-	dirs = append(dirs, testsst.StoresBelow(t, fixtures.UnpackFile(t, "../../fixtures/found/only-range-tombstones.tar.gz", "only-range-tombstones"))...)
+	dirs = append(dirs, testsst.StoresBelow(t,
+		fixtures.UnpackFile(t, "../../fixtures/found/only-range-tombstones.tar.gz", "only-range-tombstones"))...)
 	tables := 0
 	for _, dir := range dirs {
 		o := store.Options{Salvage: true, Comparers: testsst.Comparers, Merger: foldLast}
@@ -183,7 +187,9 @@ func TestMendedGoldens(t *testing.T) {
 						errors = append(errors, f.Detail)
 					}
 				}
-				if got := sumOfRows(t, openTest(t, dir, o)); got != want || len(errors) != 1 || !strings.Contains(errors[0], "blocks that have checksums of their own") && !strings.Contains(errors[0], "1 block that") {
+				got := sumOfRows(t, openTest(t, dir, o))
+				if got != want || len(errors) != 1 || !strings.Contains(errors[0], "blocks that have checksums of their own") &&
+					!strings.Contains(errors[0], "1 block that") {
 					t.Errorf("%s, byte %d of %d to %d: %s, want %s, errors %q", table.Path, at, from, to, got, want, errors)
 				}
 				b[at] ^= 1 << (tables % 8)
@@ -243,7 +249,8 @@ func TestMendedWithoutManifest(t *testing.T) {
 	}
 }
 
-// TestCutTableCounts: a table that is cut off has lost all bytes that the MANIFEST lists for it, and the files lack what was cut off.
+// TestCutTableCounts: a table that is cut off has lost all bytes that the MANIFEST lists for it, and the files lack
+// what was cut off.
 func TestCutTableCounts(t *testing.T) {
 	d := testsst.NewDB(t)
 	table := d.Table(0, 1, testsst.Spec{BlockSize: 200}, testsst.SomeEntries(200)...)

@@ -230,7 +230,8 @@ func (db *database) comparatorOfTables(f *manifest.Family) string {
 		if err != nil {
 			continue // reading the table reports the error
 		}
-		if i, err := db.newSource(file, &sst.Options{Unlisted: true, Comparer: &store.Bytewise}).Reader.Open(); err == nil && i.Comparator != "" {
+		if i, err := db.newSource(file, &sst.Options{Unlisted: true, Comparer: &store.Bytewise}).Reader.Open(); err == nil &&
+			i.Comparator != "" {
 			return i.Comparator
 		}
 	}
@@ -270,7 +271,8 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 	case err == nil && m.Err != nil:
 		err = base.Corrupt(meta.Path, record.NoOffset, "MANIFEST", m.Err)
 	case err == nil && file.Size != m.Size:
-		err = base.Corrupt(meta.Path, record.NoOffset, lsm.FieldFileSize, fmt.Errorf("%s bytes, the MANIFEST says %s", record.Number(file.Size), record.Number(m.Size)))
+		err = base.Corrupt(meta.Path, record.NoOffset, lsm.FieldFileSize,
+			fmt.Errorf("%s bytes, the MANIFEST says %s", record.Number(file.Size), record.Number(m.Size)))
 	}
 	if err == nil {
 		src := db.newSource(file, &sst.Options{Keyspace: ks.Name(), Comparer: ks.Comparer(), Sequence: m.MaxSeq})

@@ -86,7 +86,8 @@ func TestRebuilt(t *testing.T) {
 			if err := rowsError(dir, store.Options{}); err == nil || !errors.As(err, &block) {
 				t.Errorf("%s, %s, without a salvage: %v", golden, how, err)
 			}
-			db, found := openFindings(t, dir, store.Options{Salvage: true, Comparers: firstComparer(sound.spaces[0].Comparer().Name)})
+			db, found := openFindings(t, dir, store.Options{Salvage: true,
+				Comparers: firstComparer(sound.spaces[0].Comparer().Name)})
 			if got := allRows(t, db); !slices.Equal(got, want) {
 				t.Errorf("%s, %s: %d rows, want %d", golden, how, len(got), len(want))
 			}
@@ -120,8 +121,9 @@ func TestRebuilt(t *testing.T) {
 // TestRebuiltTables: sequence numbers order the rows, then file numbers; a table that cannot be assigned is an error.
 func TestRebuiltTables(t *testing.T) {
 	family := func(id uint64, name string) map[string][]byte {
-		return map[string][]byte{"rocksdb.column.family.id": binary.AppendUvarint(nil, id), "rocksdb.column.family.name": []byte(name),
-			"rocksdb.comparator": []byte(testsst.BytewiseName)}
+		return map[string][]byte{"rocksdb.column.family.id": binary.AppendUvarint(nil, id),
+			"rocksdb.column.family.name": []byte(name),
+			"rocksdb.comparator":         []byte(testsst.BytewiseName)}
 	}
 	d := testsst.NewDB(t)
 	d.File("OPTIONS-000009", []byte("[CFOptions \"default\"]\n  comparator=leveldb.BytewiseComparator\n[CFOptions \"one\"]\n  comparator=leveldb.BytewiseComparator\n"+
@@ -129,11 +131,14 @@ func TestRebuiltTables(t *testing.T) {
 	one := testsst.Spec{Props: family(1, "one")}
 	d.Write(one, []testsst.Entry{testsst.Put("equal", 0, "older"), testsst.Put("seq", 9, "newer"), testsst.Put("z", 3, "last")})
 	d.Write(one, []testsst.Entry{testsst.Del("dead", 8), testsst.Put("equal", 0, "newer"), testsst.Put("seq", 4, "older")})
-	d.Write(testsst.Spec{Props: family(1, "one"), Tombstones: []testsst.Entry{testsst.RangeDel("r", 20, "s")}}, []testsst.Entry{testsst.Put("dead", 7, ""), testsst.Put("r1", 19, ""), testsst.Put("s", 1, "")})
+	d.Write(testsst.Spec{Props: family(1, "one"), Tombstones: []testsst.Entry{testsst.RangeDel("r", 20, "s")}},
+		[]testsst.Entry{testsst.Put("dead", 7, ""), testsst.Put("r1", 19, ""), testsst.Put("s", 1, "")})
 	d.Write(testsst.Spec{Props: family(1<<31-1, "")}, []testsst.Entry{testsst.Put("whose", 1, "")})
 	d.Write(testsst.Spec{Props: family(0, "default")}, []testsst.Entry{testsst.Put("a", 1, "table")})
-	d.Log(7, testsst.Batch(30, testsst.Op(base.KindPut, "a", "log"), testsst.OpCF(base.KindCFPut, 2, "l", ""), testsst.OpCF(base.KindCFPut, 5, "lost", ""), testsst.Op(base.KindPut, "b", "log")))
-	damaged := d.Write(testsst.Spec{Props: family(0, "default"), BlockSize: 1}, []testsst.Entry{testsst.Put("b1", 2, ""), testsst.Put("b2", 2, "")})
+	d.Log(7, testsst.Batch(30, testsst.Op(base.KindPut, "a", "log"), testsst.OpCF(base.KindCFPut, 2, "l", ""),
+		testsst.OpCF(base.KindCFPut, 5, "lost", ""), testsst.Op(base.KindPut, "b", "log")))
+	damaged := d.Write(testsst.Spec{Props: family(0, "default"), BlockSize: 1},
+		[]testsst.Entry{testsst.Put("b1", 2, ""), testsst.Put("b2", 2, "")})
 	flipByte(t, filepath.Join(d.Dir, damaged), 0)
 	cut := d.Write(testsst.Spec{Props: family(0, "default")}, []testsst.Entry{testsst.Put("cut", 2, "")})
 	if err := os.Truncate(filepath.Join(d.Dir, cut), 40); err != nil {
@@ -144,7 +149,8 @@ func TestRebuiltTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
-	want := []string{`default "a" "log"`, `default "b" "log"`, `default "b2" ""`, `one "equal" "newer"`, `one "s" ""`, `one "seq" "newer"`, `one "z" "last"`, `logged "l" ""`}
+	want := []string{`default "a" "log"`, `default "b" "log"`, `default "b2" ""`, `one "equal" "newer"`, `one "s" ""`,
+		`one "seq" "newer"`, `one "z" "last"`, `logged "l" ""`}
 	if got := allRows(t, db); !slices.Equal(got, want) {
 		t.Errorf("rows %q, want %q", got, want)
 	}
@@ -184,7 +190,8 @@ func TestRebuiltKnowsThePast(t *testing.T) {
 	flipByte(t, path, st.Size()-1)
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
 	rows := allRows(t, db)
-	if len(rows) != 2 || rows[0] != `default "b" "log"` || !strings.HasPrefix(rows[1], `default "x"`) || strings.Contains(rows[1], "older") {
+	if len(rows) != 2 || rows[0] != `default "b" "log"` || !strings.HasPrefix(rows[1], `default "x"`) ||
+		strings.Contains(rows[1], "older") {
 		t.Errorf("rows %q", rows)
 	}
 	if len(*found) != 2 || (*found)[0].Kind != "unreferenced-table" || (*found)[0].Place.File != "000010.sst" {
@@ -197,7 +204,8 @@ func TestRebuiltKnowsThePast(t *testing.T) {
 func TestManyTables(t *testing.T) {
 	d := testsst.NewDB(t)
 	for i := range 60 {
-		d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put(fmt.Sprintf("k%02d", i%20), 0, fmt.Sprint(i)), testsst.Put(fmt.Sprintf("k%02dx", i%20), 0, "")})
+		d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put(fmt.Sprintf("k%02d", i%20), 0, fmt.Sprint(i)),
+			testsst.Put(fmt.Sprintf("k%02dx", i%20), 0, "")})
 	}
 	d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("k05", 0, "last"), testsst.Put("k07", 0, "last")})
 	d.File("LOCK", nil)

@@ -25,7 +25,8 @@ import (
 // that there ever were.
 func repairable(t *testing.T) (dir string, written map[string]bool) {
 	dir, written = filepath.Join(t.TempDir(), "db"), map[string]bool{}
-	db, err := leveldb.OpenFile(dir, &opt.Options{WriteBuffer: 8 << 10, CompactionL0Trigger: 1000, WriteL0SlowdownTrigger: 1000, WriteL0PauseTrigger: 1000})
+	db, err := leveldb.OpenFile(dir, &opt.Options{WriteBuffer: 8 << 10, CompactionL0Trigger: 1000, WriteL0SlowdownTrigger: 1000,
+		WriteL0PauseTrigger: 1000})
 	must(t, err)
 	for i := range 1500 {
 		key := fmt.Appendf(nil, "key%04d", i*7%1200)
@@ -63,12 +64,13 @@ func flipAt(t *testing.T, path string, part int) {
 // salvagedRows returns the rows that a salvage reads, and the findings that are errors.
 func salvagedRows(t *testing.T, dir string) (rows map[string]string, errs []record.Finding) {
 	t.Helper()
-	s, err := rocks.Open(context.Background(), dir, &store.Options{Salvage: true, TempDir: t.TempDir(), Comparers: []store.Comparer{store.Bytewise},
-		Report: func(f record.Finding) {
-			if f.Severity == record.Error {
-				errs = append(errs, f)
-			}
-		}})
+	s, err := rocks.Open(context.Background(), dir,
+		&store.Options{Salvage: true, TempDir: t.TempDir(), Comparers: []store.Comparer{store.Bytewise},
+			Report: func(f record.Finding) {
+				if f.Severity == record.Error {
+					errs = append(errs, f)
+				}
+			}})
 	must(t, err)
 	defer s.Close()
 	it, err := s.Keyspaces()[0].Rows(nil, nil)

@@ -133,7 +133,8 @@ func (j *logJudge) retired(ctx context.Context) error {
 func (j *logJudge) passed(l *logFile) {
 	if known, last := j.known(l), l.lastPassed(); last > known {
 		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number some column families have its entries in tables and do not read them, and these have sequence "+
-			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name", last, known))
+			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name",
+			last, known))
 	}
 }
 
@@ -144,7 +145,8 @@ func (j *logJudge) unflushed() {
 	if j.db.opts.AllowLive || j.db.behind != nil {
 		return
 	}
-	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}}
+	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error,
+		Place: record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}}
 	logs, last := j.db.logs, uint64(0)
 	for _, flush := range flushes {
 		written := false

@@ -89,7 +89,8 @@ func TestLogSequences(t *testing.T) {
 // TestNumbersWithoutTrace: a flush drops a put with its single deletion and the deletion of an empty range, and neither
 // tables nor MANIFEST have their numbers. The log that the MANIFEST needs first shows that nothing is missing.
 func TestNumbersWithoutTrace(t *testing.T) {
-	single := testsst.Batch(101, testsst.Op(base.KindPut, "s", "x"), testsst.Op(base.KindSingleDelete, "s"), testsst.Op(base.KindRangeDelete, "b", "b"))
+	single := testsst.Batch(101, testsst.Op(base.KindPut, "s", "x"), testsst.Op(base.KindSingleDelete, "s"),
+		testsst.Op(base.KindRangeDelete, "b", "b"))
 	for _, tt := range []struct {
 		name  string
 		first byte // log that the MANIFEST, of number 5, needs
@@ -138,7 +139,8 @@ func TestIngestedSince(t *testing.T) {
 		fmt.Sscanf(ingested, "%d", &number)
 		os.Remove(filepath.Join(d.Dir, ingested))
 		last := &d.Edits[len(d.Edits)-1]
-		*last = slices.Concat(testsst.EditNumber(manifest.TagNextFileNumber, d.Next), binary.AppendUvarint([]byte{manifest.TagDeletedFile, 0}, number), *last)
+		*last = slices.Concat(testsst.EditNumber(manifest.TagNextFileNumber, d.Next),
+			binary.AppendUvarint([]byte{manifest.TagDeletedFile, 0}, number), *last)
 	}
 	for _, tt := range []struct {
 		name   string
@@ -202,8 +204,9 @@ func TestUnflushedLogs(t *testing.T) {
 			d.Edit(table, testsst.EditNumber(manifest.TagLogNumber, log), testsst.EditNumber(manifest.TagMinLogToKeep, lowest),
 				testsst.EditNumber(manifest.TagNextFileNumber, log+2))
 		}
-		d.Edits = append([][]byte{slices.Concat(testsst.EditComparator(testsst.BytewiseName), testsst.EditNumber(manifest.TagLogNumber, 0),
-			testsst.EditNumber(manifest.TagNextFileNumber, 15), testsst.EditNumber(manifest.TagLastSequence, 1))}, d.Edits[1:]...)
+		d.Edits = append(
+			[][]byte{slices.Concat(testsst.EditComparator(testsst.BytewiseName), testsst.EditNumber(manifest.TagLogNumber, 0),
+				testsst.EditNumber(manifest.TagNextFileNumber, 15), testsst.EditNumber(manifest.TagLastSequence, 1))}, d.Edits[1:]...)
 		flush(0, 20, 15, 99)
 		flush(1, 20, 20, 100)
 		flush(0, 30, 20, 103)
@@ -443,7 +446,8 @@ func TestHugeEmptyFiles(t *testing.T) {
 	grow(filepath.Join(dir, "MANIFEST-000005"))
 	for _, ctx := range []context.Context{ctx, context.Background()} {
 		_, err := Open(ctx, dir, &store.Options{})
-		if done := ctx.Err() != nil; err == nil || done != errors.Is(err, context.DeadlineExceeded) || !done && !strings.Contains(err.Error(), "zeros") {
+		done := ctx.Err() != nil
+		if err == nil || done != errors.Is(err, context.DeadlineExceeded) || !done && !strings.Contains(err.Error(), "zeros") {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -22,7 +22,8 @@ type tableSource struct {
 
 // newSource returns the source of a table file. All sources share the caches of the database.
 func (db *database) newSource(f *files.File, o *sst.Options) *tableSource {
-	o.LevelDB, o.Cache, o.Hot, o.Windows, o.Unpackers, o.Own = db.levelDB, &db.indexes, db.opts.Hot, &db.env.Windows, &db.packers, db.opts.Own
+	o.LevelDB, o.Cache, o.Hot, o.Windows, o.Unpackers, o.Own = db.levelDB, &db.indexes, db.opts.Hot, &db.env.Windows, &db.packers,
+		db.opts.Own
 	o.Salvage = db.opts.Salvage
 	s := &tableSource{Reader: sst.NewReader(f, o), file: f}
 	if o.Own {
@@ -35,7 +36,8 @@ func (db *database) newSource(f *files.File, o *sst.Options) *tableSource {
 func (s *tableSource) Open() (*lsm.Info, error) {
 	i, err := s.Reader.Open()
 	s.once.Do(func() {
-		s.info = lsm.Info{Index: i.Index, RangeDel: i.RangeDel, TombErr: i.TombstoneErr, FixedSeq: i.FixedSeq, UseFixed: i.UseFixed}
+		s.info = lsm.Info{Index: i.Index, RangeDel: i.RangeDel, TombErr: i.TombstoneErr, FixedSeq: i.FixedSeq,
+			UseFixed: i.UseFixed}
 		for _, d := range i.Tombstones {
 			s.info.Tombstones = append(s.info.Tombstones, lsm.Tombstone{Start: d.Start, End: d.End, Seq: d.Seq})
 		}

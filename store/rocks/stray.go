@@ -77,7 +77,8 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	}
 	s := &strayTable{db: db, number: n}
 	lost, err := s.lost(ctx, name)
-	if lost == "" && err == nil && s.gone != "" && n >= db.version.NextFile { // engines delete a table after the edit that replaces it
+	if lost == "" && err == nil && s.gone != "" && n >= db.version.NextFile {
+		// engines delete a table after the edit that replaces it
 		lost = fmt.Sprintf("%s, which it names, does not exist", s.gone)
 	}
 	switch {
@@ -94,7 +95,8 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	case err != nil && n >= db.version.NextFile:
 		f.Kind, f.Severity = "manifest-behind", record.Warning
 		f.Detail = fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: a flush or compaction "+
-			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v", max(db.version.NextFile, 1)-1, err)
+			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v",
+			max(db.version.NextFile, 1)-1, err)
 	case err == nil && s.unsure != nil:
 		f.Kind, f.Severity = "manifest-behind", record.Warning
 		f.Detail = fmt.Sprintf("the MANIFEST does not name this table, so it is not read. It is older than the MANIFEST: a compaction may have removed its rows, "+
@@ -230,7 +232,8 @@ func (s *strayTable) choose(p *sst.Properties) error {
 // compare reads the table until it finds something that is nowhere else. It continues after damage.
 func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 	look := func(what string, key []byte, seq uint64) error {
-		lost = fmt.Sprintf("the %s of key %s with sequence number %d is in none of the tables and logs that are", what, record.Quote(key), seq)
+		lost = fmt.Sprintf("the %s of key %s with sequence number %d is in none of the tables and logs that are", what,
+			record.Quote(key), seq)
 		return errLost
 	}
 	info, err := s.t.Load()

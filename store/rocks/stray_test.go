@@ -114,7 +114,8 @@ func strayDB(t *testing.T) *testsst.DB {
 	d.Table(0, 6, testsst.Spec{}, testsst.Put("m", 0, ""), testsst.Put("n", 0, ""), testsst.Put("p", 0, ""))
 	d.Table(1, 1, testsst.Spec{}, testsst.Put("x", 7, ""))
 	d.Log(39, testsst.Batch(20, testsst.Op(base.KindPut, "old", "1")))
-	d.Log(40, testsst.Batch(21, testsst.Op(base.KindPut, "k", "1"), testsst.OpCF(base.KindCFPut, 1, "k", "2")), testsst.Batch(23, testsst.Op(base.KindPut, "new", "3")))
+	d.Log(40, testsst.Batch(21, testsst.Op(base.KindPut, "k", "1"), testsst.OpCF(base.KindCFPut, 1, "k", "2")),
+		testsst.Batch(23, testsst.Op(base.KindPut, "new", "3")))
 	return d
 }
 
@@ -293,7 +294,8 @@ func TestManifestRecordLost(t *testing.T) {
 				records = append(records, bytes.Clone(rec))
 			}
 			for i := range records {
-				if err := os.WriteFile(path, testsst.Log(0, false, slices.Delete(slices.Clone(records), i, i+1)...), 0o644); err != nil {
+				if err := os.WriteFile(path, testsst.Log(0, false, slices.Delete(slices.Clone(records), i, i+1)...),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 				got, errors, err := rowsOf(dir)
@@ -344,11 +346,12 @@ func cutManifest(t *testing.T, dir, path string, whole []byte, n int, want strin
 
 // rowsOf sums up the rows of a database, and counts the errors found while opening it.
 func rowsOf(dir string) (rows string, errors int, err error) {
-	s, err := Open(context.Background(), dir, &store.Options{Comparers: testsst.Comparers, Merger: foldLast, Report: func(f record.Finding) {
-		if f.Severity == record.Error {
-			errors++
-		}
-	}})
+	s, err := Open(context.Background(), dir,
+		&store.Options{Comparers: testsst.Comparers, Merger: foldLast, Report: func(f record.Finding) {
+			if f.Severity == record.Error {
+				errors++
+			}
+		}})
 	if err != nil {
 		return "", errors, err
 	}

@@ -61,7 +61,8 @@ func TestTableVariants(t *testing.T) {
 		"no checksum":       {NoChecksum: true},
 		"xxhash64 restarts": {Checksum: testsst.XXH64, Restarts: 16, BlockSize: 900},
 	}
-	for _, codec := range []byte{testsst.Raw, testsst.Snappy, testsst.Zlib, testsst.Bzip2, testsst.LZ4, testsst.LZ4HC, testsst.Zstd} {
+	for _, codec := range []byte{testsst.Raw, testsst.Snappy, testsst.Zlib, testsst.Bzip2, testsst.LZ4, testsst.LZ4HC,
+		testsst.Zstd} {
 		for _, version := range []uint32{1, 2, 5} {
 			sum := []byte{testsst.CRC32C, testsst.XXH32, testsst.XXH64, testsst.XXH3}[(uint32(codec)+version)%4]
 			specs[fmt.Sprintf("%s version %d checksum %d", fmt.Sprint(codec), version, sum)] =

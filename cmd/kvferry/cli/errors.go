@@ -23,7 +23,8 @@ func Advised(err error) error {
 	if advice := disk.Advice(err); advice != "" {
 		return fmt.Errorf("%w; %s", err, advice)
 	}
-	if path, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(path, fs.ErrNotExist) && strings.HasSuffix(err.Error(), path.Error()) {
+	path, ok := errors.AsType[*fs.PathError](err)
+	if ok && errors.Is(path, fs.ErrNotExist) && strings.HasSuffix(err.Error(), path.Error()) {
 		return fmt.Errorf("%w%s", err, suggest.Path(path.Path))
 	}
 	return err

@@ -116,7 +116,8 @@ func applyJob(cmd *cobra.Command, path string) error {
 	}
 	root, err := ParseJob(path)
 	if formats := formatsOf(cmd); formats != nil && errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(path, `./\`) {
-		return Usagef("-f %s: no such file, and no output format: want %s%s", path, suggest.Or(formats), suggest.DidYouMean(path, formats))
+		return Usagef("-f %s: no such file, and no output format: want %s%s", path, suggest.Or(formats),
+			suggest.DidYouMean(path, formats))
 	}
 	if err != nil || root == nil {
 		return err
@@ -125,7 +126,8 @@ func applyJob(cmd *cobra.Command, path string) error {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if at := lines[key.Value]; at != 0 {
-			return Usagef("%s: line %d: %s is already set in line %d: write several values as a list", path, key.Line, key.Value, at)
+			return Usagef("%s: line %d: %s is already set in line %d: write several values as a list", path, key.Line, key.Value,
+				at)
 		}
 		lines[key.Value] = key.Line
 		if argument(cmd, key.Value) {
@@ -239,7 +241,8 @@ func At(n *yaml.Node, path ...string) *yaml.Node {
 		}
 		var next *yaml.Node
 		for i, c := range n.Content {
-			if n.Kind == yaml.SequenceNode && fmt.Sprint(i) == key || n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == key {
+			if n.Kind == yaml.SequenceNode && fmt.Sprint(i) == key ||
+				n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == key {
 				next = c
 			}
 		}

@@ -47,7 +47,8 @@ func ToOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 // Local refuses the address of an object as an output file.
 func Local(name, path string) error {
 	if object.IsAddress(path) {
-		return Usagef("--%s %s: kvferry writes to the local disk only: name a path, and upload what is there when the command is done", name, object.Shown(path))
+		return Usagef("--%s %s: kvferry writes to the local disk only: name a path, and upload what is there when the command is done",
+			name, object.Shown(path))
 	}
 	return nil
 }

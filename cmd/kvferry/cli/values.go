@@ -194,7 +194,8 @@ const maxWorkers = 256
 // RegisterWorkers adds --workers, which has the same meaning in every command.
 func RegisterWorkers(fs *pflag.FlagSet, to *int) {
 	*to = min(runtime.GOMAXPROCS(0), maxWorkers)
-	fs.Var(Number(to, 1, maxWorkers), "workers", fmt.Sprintf("number of parts of the dataset to process in parallel, 1 to %d; the result is the same for any number", maxWorkers))
+	fs.Var(Number(to, 1, maxWorkers), "workers", fmt.Sprintf("number of parts of the dataset to process in parallel, 1 to %d; the result is the same for any number",
+		maxWorkers))
 	fs.Lookup("workers").DefValue = "one per CPU"
 }
 

@@ -47,7 +47,8 @@ func TestNoAccess(t *testing.T) {
 		syscall.EMFILE: "too many open files; this process may have",
 	} {
 		for _, path := range []string{tables[1], filepath.Join(src, "sets", "CURRENT"), manifests[0]} {
-			for _, args := range [][]string{{"verify", src}, {"verify", "--files", "always", src}, {"inspect", src}, {"fingerprint", src}, {"dump", src},
+			for _, args := range [][]string{{"verify", src}, {"verify", "--files", "always", src}, {"inspect", src},
+				{"fingerprint", src}, {"dump", src},
 				{"dump", "--salvage", src}, {"convert", "--allow-loss", "damaged", src, "nemo:" + filepath.Join(t.TempDir(), "out")}} {
 				restore := disk.Inject(func(op, at string) error {
 					if op == "open" && at == path {
@@ -58,7 +59,8 @@ func TestNoAccess(t *testing.T) {
 				r := kvferry(t, args...)
 				restore()
 				text := r.stdout + r.stderr
-				if r.code != cli.ExitFailed || strings.Count(text, want) != 1 || strings.Contains(text, "missing") || strings.Contains(text, "damaged-block") {
+				if r.code != cli.ExitFailed || strings.Count(text, want) != 1 || strings.Contains(text, "missing") ||
+					strings.Contains(text, "damaged-block") {
 					t.Errorf("%v without %s: exit %d\n%.300s", args, filepath.Base(path), r.code, text)
 				}
 			}
@@ -73,7 +75,8 @@ func TestFewHandles(t *testing.T) {
 		t.Fatal(err)
 	}
 	src, dst := manyTables(t, 300), filepath.Join(t.TempDir(), "out")
-	for _, args := range [][]string{{"verify", "--files", "always", src}, {"convert", "--workers", "4", src, "nemo:" + dst}, {"diff", src, dst}} {
+	for _, args := range [][]string{{"verify", "--files", "always", src}, {"convert", "--workers", "4", src, "nemo:" + dst},
+		{"diff", src, dst}} {
 		cmd := exec.Command("sh", "-c", `ulimit -S -n 20; ulimit -H -n 48; exec "$0"`, exe)
 		cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"))
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -83,7 +86,8 @@ func TestFewHandles(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `ulimit -S -n 20; ulimit -H -n 48; exec "$0"`, exe)
 	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join([]string{"verify", "--allow-live", src}, "\n"))
 	out, err := cmd.CombinedOutput()
-	if want := "too many open files; this process may have 48 files open at once: raise the limit (ulimit -n"; err == nil || strings.Count(string(out), want) != 1 {
+	want := "too many open files; this process may have 48 files open at once: raise the limit (ulimit -n"
+	if err == nil || strings.Count(string(out), want) != 1 {
 		t.Errorf("%v, want %q:\n%s", err, want, out)
 	}
 }
@@ -101,7 +105,8 @@ func TestNoAccessToFile(t *testing.T) {
 	for _, src := range []string{file, "rdb:" + file, "aof:" + file} {
 		for _, args := range [][]string{{"verify", src}, {"dump", src}, {"convert", src, "nemo:" + file + ".new"}} {
 			r := kvferry(t, args...)
-			if text := r.stdout + r.stderr; r.code != cli.ExitFailed || strings.Count(text, "dump.rdb: permission denied; kvferry runs as user") != 1 ||
+			text := r.stdout + r.stderr
+			if r.code != cli.ExitFailed || strings.Count(text, "dump.rdb: permission denied; kvferry runs as user") != 1 ||
 				strings.Contains(text, "directory") {
 				t.Errorf("%s: exit %d\n%.300s", args, r.code, text)
 			}

@@ -61,7 +61,8 @@ func hint(cmd *cobra.Command, args []string, err error) error {
 		return fmt.Errorf("%w; %s lists everything that is wrong with it%s", err, verifyLine(cmd, location), rest(cmd, err))
 	}
 	if _, unknown := errors.AsType[*aof.CommandError](err); unknown {
-		return fmt.Errorf("%w; %s", err, pastIt(cmd, "skips such commands and lists them", "go on without such commands", record.LossCommand))
+		return fmt.Errorf("%w; %s", err, pastIt(cmd, "skips such commands and lists them", "go on without such commands",
+			record.LossCommand))
 	}
 	if _, guessed := errors.AsType[*aof.ManifestError](err); guessed {
 		const reads = "the base and then the increments by their numbers"

@@ -222,7 +222,8 @@ func TestAnalysis(t *testing.T) {
 		t.Skipf("SKIPPED: needs DuckDB; %s names a directory with duckdb", redistest.EnginesVariable)
 	}
 	dir := t.TempDir()
-	sources := map[string]string{"/data/shop": buildSmall(t, nemo.New(), today()...), "/backups/shop": buildSmall(t, nemo.New(), earlier()...)}
+	sources := map[string]string{"/data/shop": buildSmall(t, nemo.New(), today()...),
+		"/backups/shop": buildSmall(t, nemo.New(), earlier()...)}
 	for args := range commandsOf(t, "analysis.md", dir) {
 		for i, arg := range args {
 			if src := sources[arg]; src != "" {

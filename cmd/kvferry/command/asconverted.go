@@ -76,7 +76,8 @@ func (f *diffFlags) reportBeside(cmd *cobra.Command, a *App, locA, locB string) 
 		path, errB = live.New().Work(locB)
 	}
 	rep, err := convert.ReadReport(disk.Address(convert.ReportPath(path)))
-	if errB != nil || err != nil || rep.DryRun || !explains(rep) || !server && filepath.Base(rep.Target.Path) != filepath.Base(path) {
+	if errB != nil || err != nil || rep.DryRun || !explains(rep) ||
+		!server && filepath.Base(rep.Target.Path) != filepath.Base(path) {
 		return nil
 	}
 	x, errA := disk.Stat(from.Path)
@@ -101,7 +102,8 @@ func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, target strin
 		}
 		return nil
 	}
-	names := append([]string{"memory", "workers", "temp-dir", "allow-live", "resort", "store", "max-block", "wal-dir", filter.KeyFile}, objectNames...)
+	names := append([]string{"memory", "workers", "temp-dir", "allow-live", "resort", "store", "max-block", "wal-dir",
+		filter.KeyFile}, objectNames...)
 	if live.IsAddress(locA) {
 		names = append(names, connectNames...)
 	}
@@ -132,7 +134,8 @@ func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, target strin
 		return nil, err
 	}
 	if have := o.Selection.Conditions(rep.Now).Texts()[filter.KeyFile]; have != rep.Options[filter.KeyFile] {
-		return nil, cli.Usagef("--as-converted %s: the conversion had --key-file of %s: give the same keys with --key-file", rep.File, cmp.Or(rep.Options[filter.KeyFile], "no keys"))
+		return nil, cli.Usagef("--as-converted %s: the conversion had --key-file of %s: give the same keys with --key-file",
+			rep.File, cmp.Or(rep.Options[filter.KeyFile], "no keys"))
 	}
 	return o, nil
 }
@@ -189,7 +192,8 @@ type convertedDiff struct {
 // diffConverted compares B with what the reported conversion would write now.
 func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Report, locA, locB string) (err error) {
 	if live.IsAddress(locB) != live.IsAddress(rep.Target.Path) {
-		return cli.Usagef("--as-converted %s: the conversion wrote %s, not %s", rep.File, escape.Text(rep.Target.Path), escape.Text(locB))
+		return cli.Usagef("--as-converted %s: the conversion wrote %s, not %s", rep.File, escape.Text(rep.Target.Path),
+			escape.Text(locB))
 	}
 	if live.IsAddress(locB) {
 		return a.diffServer(cmd, f, rep, locA, locB)
@@ -303,7 +307,8 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 	if !json {
 		printExplained(w, res, rep)
 		for _, f := range proof.Findings {
-			fmt.Fprintf(paint.Report(w), "B has %s %s: %s, such as %s\n", f.Severity, f.Kind, record.Number(f.Count), f.Samples[0])
+			fmt.Fprintf(paint.Report(w), "B has %s %s: %s, such as %s\n", f.Severity, f.Kind, record.Number(f.Count),
+				f.Samples[0])
 		}
 	}
 	dir, err := disk.MkdirTemp(f.read.source.TempDir(), "kvferry-")
@@ -317,7 +322,8 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 		again.AllowLoss = append(again.AllowLoss, l.Kind)
 	}
 	if _, err := convert.Run(ctx, &again); err != nil {
-		return fmt.Errorf("the second dataset differs from what the conversion writes: %w; to list the records, kvferry converts A again: %w", proof, err)
+		return fmt.Errorf("the second dataset differs from what the conversion writes: %w; to list the records, kvferry converts A again: %w",
+			proof, err)
 	}
 	read := f.read
 	read.source.now.Time, read.source.walDir, read.choice = rep.Now, "", SelectFlags{expired: rep.Options["expired"]}
@@ -343,7 +349,8 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 
 // count compares two datasets and returns the counts alone.
 func (f *diffFlags) count(cmd *cobra.Command, sides [2]*Dataset) (compare.Result, error) {
-	res, err := compare.Diff(cmd.Context(), &compare.Options{A: sides[0].Scan, B: sides[1].Scan, Tell: func(*compare.Difference) error { return nil }})
+	res, err := compare.Diff(cmd.Context(), &compare.Options{A: sides[0].Scan, B: sides[1].Scan,
+		Tell: func(*compare.Difference) error { return nil }})
 	if err != nil {
 		return compare.Result{}, err
 	}

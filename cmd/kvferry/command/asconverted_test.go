@@ -38,12 +38,14 @@ func TestAsConverted(t *testing.T) {
 		t.Errorf("the summary lacks %s:\n%s", line, summary)
 	}
 	report := filepath.Join(dir, "b.rdb.kvferry-report.json")
-	for _, args := range [][]string{{"diff", a, b}, {"diff", "--as-converted", report, a, b}, {"diff", "--format", "json", a, b}} {
+	for _, args := range [][]string{{"diff", a, b}, {"diff", "--as-converted", report, a, b},
+		{"diff", "--format", "json", a, b}} {
 		if out := ok(t, args...); !strings.Contains(out, "same-name") || !strings.Contains(out, "equal") {
 			t.Errorf("%q: %s", args, out)
 		}
 	}
-	for _, args := range [][]string{{"diff", "--as-converted", "none", a, b}, {"diff", "--direct", a, b}, {"diff", "--type", "hash", a, b}} {
+	for _, args := range [][]string{{"diff", "--as-converted", "none", a, b}, {"diff", "--direct", a, b},
+		{"diff", "--type", "hash", a, b}} {
 		if r := kvferry(t, args...); r.code != cli.ExitFindings || !strings.Contains(r.stdout, `missing 0 hash "a"`) {
 			t.Errorf("as they are, %q: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
 		}
@@ -62,7 +64,8 @@ func TestAsConverted(t *testing.T) {
 		{"a key more", func(s []small) []small { return append(s, smallRecord(record.Set, "a", "q")) }, `extra   0 set "a:set"`},
 	} {
 		other := filepath.Join(t.TempDir(), "b.rdb")
-		ok(t, slices.Concat([]string{"convert", buildSmall(t, nemo.New(), c.change(convertedSet())...), "rdb:" + other}, flags)...)
+		ok(t, slices.Concat([]string{"convert", buildSmall(t, nemo.New(), c.change(convertedSet())...), "rdb:" + other},
+			flags)...)
 		was, err := os.ReadFile(report)
 		if err == nil {
 			err = os.WriteFile(other+".kvferry-report.json", was, 0o644)
@@ -71,7 +74,8 @@ func TestAsConverted(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := kvferry(t, "diff", a, other)
-		if r.code != cli.ExitFindings || strings.Count(r.stdout, c.want) != 1 || !strings.Contains(r.stdout, "explained by") || strings.Contains(r.stdout, "equal as") {
+		if r.code != cli.ExitFindings || strings.Count(r.stdout, c.want) != 1 || !strings.Contains(r.stdout, "explained by") ||
+			strings.Contains(r.stdout, "equal as") {
 			t.Errorf("%s: exit %d, want %s\n%s%s", c.what, r.code, c.want, r.stdout, r.stderr)
 		}
 		if r := kvferry(t, "diff", "--format", "json", a, other); r.code != cli.ExitFindings || !strings.Contains(r.stdout, `"differences": 1`) {
@@ -79,7 +83,8 @@ func TestAsConverted(t *testing.T) {
 		}
 	}
 	changed := filepath.Join(t.TempDir(), "db")
-	if err := os.CopyFS(changed, os.DirFS(buildSmall(t, nemo.New(), append(convertedSet(), smallRecord(record.Set, "a", "q"))...))); err != nil {
+	if err := os.CopyFS(
+		changed, os.DirFS(buildSmall(t, nemo.New(), append(convertedSet(), smallRecord(record.Set, "a", "q"))...))); err != nil {
 		t.Fatal(err)
 	}
 	if r := kvferry(t, "diff", "--as-converted", report, changed, b); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "not explained: same-name: 2 in the report, 3 now") {
@@ -129,13 +134,15 @@ func TestAsConvertedOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	function := filepath.Join(t.TempDir(), "function.json")
-	if err := os.WriteFile(function, bytes.Replace(was, []byte(`"options": {`), []byte(`"options": {"where": "a function",`), 1), 0o644); err != nil {
+	if err := os.WriteFile(function, bytes.Replace(was, []byte(`"options": {`), []byte(`"options": {"where": "a function",`), 1),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if r := kvferry(t, "diff", "--as-converted", function, a, dst); r.code == cli.ExitOK || !strings.Contains(r.stderr, "a function (Filter.Func), which no command can repeat") {
 		t.Errorf("of a function: exit %d, %s", r.code, r.stderr)
 	}
-	for _, args := range [][]string{{"diff", "--as-converted", keys, a, dst}, {"diff", "--as-converted", keys + "x", a, dst}, {"diff", "--as-converted", keys, a, "redis://127.0.0.1:1"}} {
+	for _, args := range [][]string{{"diff", "--as-converted", keys, a, dst}, {"diff", "--as-converted", keys + "x", a, dst},
+		{"diff", "--as-converted", keys, a, "redis://127.0.0.1:1"}} {
 		if r := kvferry(t, args...); r.code != cli.ExitUsage {
 			t.Errorf("%q: exit %d, %s", args, r.code, r.stderr)
 		}
@@ -171,7 +178,8 @@ func TestAsConvertedServer(t *testing.T) {
 			t.Fatal("the replica has not synchronized")
 		}
 	}
-	for _, args := range [][]string{{"diff", a, server}, {"diff", "--as-converted", report[0], a, server}, {"diff", "--as-converted", report[0], a, "redis://" + replica.Addr}} {
+	for _, args := range [][]string{{"diff", a, server}, {"diff", "--as-converted", report[0], a, server},
+		{"diff", "--as-converted", report[0], a, "redis://" + replica.Addr}} {
 		out := ok(t, args...)
 		for _, want := range []string{"same-name: 2 changed", "3 keys of A with another value on the server; the report has 4 skipped",
 			"2 keys that A does not have; the server had 2 more before", "equal as converted:"} {

@@ -61,12 +61,14 @@ func (a *App) diffServer(cmd *cobra.Command, f *diffFlags, rep *convert.Report, 
 		d.Scan.Memory /= 2
 	}
 	f.watch(show, da.Scan, b.Scan)
-	x := &kept{f: f, rep: rep, counts: map[compare.DBPair]*[3]int64{}, res: &convertedDiff{Report: rep.File, Explained: again.Losses, Changed: changedLosses(rep.Losses, again.Losses)}}
+	x := &kept{f: f, rep: rep, counts: map[compare.DBPair]*[3]int64{},
+		res: &convertedDiff{Report: rep.File, Explained: again.Losses, Changed: changedLosses(rep.Losses, again.Losses)}}
 	return cli.ToOutput(cmd, f.output, func(w io.Writer) error { return x.compare(cmd, da, b, w) })
 }
 
 // writeAgain repeats the conversion of A, into an RDB file with the losses of server b.
-func (a *App) writeAgain(cmd *cobra.Command, f *diffFlags, rep *convert.Report, b *Dataset, locA, path string) (_ *convert.Report, err error) {
+func (a *App) writeAgain(cmd *cobra.Command, f *diffFlags, rep *convert.Report, b *Dataset,
+	locA, path string) (_ *convert.Report, err error) {
 	o, err := a.repeat(cmd, rep, locA, "rdb:"+path)
 	if err != nil {
 		return nil, err
@@ -134,7 +136,9 @@ func (k *kept) judge() bool {
 		skipped[string(p.DB)] += p.Records
 	}
 	k.explains = map[compare.DBPair][3]bool{}
-	for _, p := range slices.SortedFunc(maps.Keys(k.counts), func(a, b compare.DBPair) int { return record.CompareNames(a.String(), b.String()) }) {
+	for _, p := range slices.SortedFunc(maps.Keys(k.counts), func(a, b compare.DBPair) int {
+		return record.CompareNames(a.String(), b.String())
+	}) {
 		n, left := k.counts[p], skipped[p.A]
 		others := k.rep.Before[p.B] - left
 		k.explains[p] = [3]bool{keyOther: n[keyOther] <= left, keyExtra: n[keyExtra] <= others}
@@ -155,7 +159,8 @@ func (k *kept) line(p compare.DBPair, n, most int64, format string) {
 	if n > most {
 		begin = "not explained: "
 	}
-	k.lines = append(k.lines, fmt.Sprintf(begin+"database %s: "+format+"\n", escape.Text(p.String()), record.Count(n, "key"), record.Number(max(most, 0))))
+	k.lines = append(k.lines, fmt.Sprintf(begin+"database %s: "+format+"\n", escape.Text(p.String()), record.Count(n, "key"),
+		record.Number(max(most, 0))))
 }
 
 // compare counts the keys that differ. If the report does not explain all of them, it compares again and lists the rest.

@@ -66,7 +66,8 @@ func TestBeside(t *testing.T) {
 		for _, dumpNewer := range []bool{false, true} {
 			dir := serverDir(t, "d1 d2 d3", logCommands(), several, dumpNewer)
 			log := filepath.Join(dir, "appendonly.aof")
-			locations := map[string]bool{dir: !dumpNewer, "aof:" + dir: true, "rdb:" + filepath.Join(dir, "dump.rdb"): false, filepath.Join(dir, "dump.rdb"): false}
+			locations := map[string]bool{dir: !dumpNewer, "aof:" + dir: true, "rdb:" + filepath.Join(dir, "dump.rdb"): false,
+				filepath.Join(dir, "dump.rdb"): false}
 			if several {
 				log = filepath.Join(dir, "appendonlydir")
 				locations[filepath.Join(log, "appendonly.aof.manifest")] = true
@@ -80,7 +81,8 @@ func TestBeside(t *testing.T) {
 				}
 				commands := [][]string{{"verify", location}, {"keys", "--format", "names", location}}
 				if location == dir {
-					commands = append(commands, [][]string{{"get", dir, key}, {"inspect", dir}, {"dump", dir}, {"fingerprint", dir}, {"diff", dir, dir},
+					commands = append(commands, [][]string{{"get", dir, key}, {"inspect", dir}, {"dump", dir},
+						{"fingerprint", dir}, {"diff", dir, dir},
 						{"convert", "--dry-run", dir, "rdb:" + filepath.Join(t.TempDir(), "x.rdb")}}...)
 				}
 				for _, args := range commands {
@@ -88,7 +90,8 @@ func TestBeside(t *testing.T) {
 					if r.code != cli.ExitOK || !strings.Contains(r.stdout+r.stderr, note) {
 						t.Errorf("%s: exit %d\n%s%s, want %s", strings.Join(args, " "), r.code, r.stdout, r.stderr, note)
 					}
-					if args[0] == "keys" && strings.Join(strings.Fields(r.stdout), " ") != keys || args[0] == "inspect" && strings.Count(r.stderr, note) != 1 {
+					if args[0] == "keys" && strings.Join(strings.Fields(r.stdout), " ") != keys ||
+						args[0] == "inspect" && strings.Count(r.stderr, note) != 1 {
 						t.Errorf("%s: %s%s, want %s", strings.Join(args, " "), r.stdout, r.stderr, keys)
 					}
 				}
@@ -114,10 +117,12 @@ func TestBesideServed(t *testing.T) {
 	}
 	f := s3test.NewFake(t)
 	at := f.PutTree(t, dir) // the log has the time of the upload, the dump that in its field
-	if r := kvferry(t, "keys", "--format", "names", at); !strings.Contains(r.stderr, "an RDB file with 3 records of 2023-11-16") || !strings.Contains(r.stdout, "l2") {
+	if r := kvferry(t, "keys", "--format", "names", at); !strings.Contains(r.stderr,
+		"an RDB file with 3 records of 2023-11-16") || !strings.Contains(r.stdout, "l2") {
 		t.Errorf("%s%s", r.stdout, r.stderr)
 	}
-	if r := kvferry(t, "keys", f.PutTree(t, serverDir(t, "d1", nil, true, true))); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "the append-only log is empty") {
+	if r := kvferry(t, "keys", f.PutTree(t, serverDir(t, "d1", nil, true, true))); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, "the append-only log is empty") {
 		t.Errorf("%s%s", r.stdout, r.stderr)
 	}
 }
@@ -129,8 +134,10 @@ func TestEmptyLog(t *testing.T) {
 		for _, dumpNewer := range []bool{false, true} {
 			dir := serverDir(t, "d1 d2 d3", nil, several, dumpNewer)
 			dump, target := filepath.Join(dir, "dump.rdb"), "rdb:"+filepath.Join(t.TempDir(), "x.rdb")
-			for _, args := range [][]string{{"keys", dir}, {"get", dir, "d1"}, {"dump", dir}, {"fingerprint", dir}, {"inspect", dir}} {
-				if r := kvferry(t, args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "the append-only log is empty") ||
+			for _, args := range [][]string{{"keys", dir}, {"get", dir, "d1"}, {"dump", dir}, {"fingerprint", dir},
+				{"inspect", dir}} {
+				r := kvferry(t, args...)
+				if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "the append-only log is empty") ||
 					!strings.Contains(r.stderr, "rdb:"+dump) || strings.Contains(r.stdout, "d1") {
 					t.Errorf("%s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 				}
@@ -148,7 +155,8 @@ func TestEmptyLog(t *testing.T) {
 				{[]string{"keys", dump}, cli.ExitOK, "d3"},
 			} {
 				if r := kvferry(t, x.args...); r.code != x.code || !strings.Contains(r.stdout+r.stderr, x.want) {
-					t.Errorf("%s: exit %d, want %d and %s\n%s%s", strings.Join(x.args, " "), r.code, x.code, x.want, r.stdout, r.stderr)
+					t.Errorf("%s: exit %d, want %d and %s\n%s%s", strings.Join(x.args, " "), r.code, x.code, x.want, r.stdout,
+						r.stderr)
 				}
 			}
 		}

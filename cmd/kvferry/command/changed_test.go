@@ -96,7 +96,8 @@ func TestChangedWhileRead(t *testing.T) {
 				t.Fatalf("%s, %s: %s is not read", name, command, file)
 			}
 			r, _ := duringRead(t, reads, file, rewrite, args...)
-			if r.code != cli.ExitFailed || !strings.Contains(r.stderr, filepath.Base(file)+": it was written to") || !strings.Contains(r.stderr, "run this again") {
+			if r.code != cli.ExitFailed || !strings.Contains(r.stderr, filepath.Base(file)+": it was written to") ||
+				!strings.Contains(r.stderr, "run this again") {
 				t.Errorf("%s, %s: exit %d, want 1: %s", name, command, r.code, r.stderr)
 			}
 			if _, err := os.Lstat(out); err == nil {
@@ -150,7 +151,8 @@ func anyFile(t *testing.T, root, begins, suffix string) (found string) {
 	most := int64(0)
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		name := filepath.Base(path)
-		if err == nil && !d.IsDir() && (suffix != "" && strings.HasSuffix(name, suffix) || suffix == "" && strings.HasPrefix(name, begins)) {
+		if err == nil && !d.IsDir() && (suffix != "" && strings.HasSuffix(name, suffix) ||
+			suffix == "" && strings.HasPrefix(name, begins)) {
 			if st, err := d.Info(); err == nil && st.Size() > most {
 				found, most = path, st.Size()
 			}

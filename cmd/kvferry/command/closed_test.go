@@ -37,10 +37,12 @@ func TestClosedDirectories(t *testing.T) {
 	for _, c := range []struct {
 		closed string
 		args   []string // flags that exclude the directory
-	}{{"db1", []string{"--db", "0"}}, {"db1/zsets", []string{"--db", "0"}}, {"db1/zsets", []string{"--type", "string"}}, {"db0/zsets", []string{"--type", "string"}}} {
+	}{{"db1", []string{"--db", "0"}}, {"db1/zsets", []string{"--db", "0"}}, {"db1/zsets", []string{"--type", "string"}},
+		{"db0/zsets", []string{"--type", "string"}}} {
 		restore := closeDir(filepath.Join(dir, c.closed))
 		for _, location := range []string{dir, "blackwidow:" + dir} {
-			for _, args := range [][]string{{"verify", location}, {"dump", location}, {"fingerprint", location}, {"convert", location, target()}} {
+			for _, args := range [][]string{{"verify", location}, {"dump", location}, {"fingerprint", location},
+				{"convert", location, target()}} {
 				if r := kvferry(t, append(args, c.args...)...); r.code != cli.ExitOK || strings.Contains(r.stdout+r.stderr, "store-not-read") {
 					t.Errorf("%s closed: %s %s: exit %d: %s%.300s", c.closed, args, c.args, r.code, r.stderr, r.stdout)
 				}
@@ -55,7 +57,8 @@ func TestClosedDirectories(t *testing.T) {
 		restore()
 	}
 	defer closeDir(filepath.Join(dir, "lost+found"))()
-	if r := kvferry(t, "verify", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "warning store-not-read") || !strings.Contains(r.stdout, "[lost+found]") {
+	if r := kvferry(t, "verify", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "warning store-not-read") ||
+		!strings.Contains(r.stdout, "[lost+found]") {
 		t.Errorf("lost+found closed: exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	if r := kvferry(t, "convert", dir, target()); r.code != cli.ExitOK {

@@ -81,5 +81,6 @@ func single(k *keyspace.Keyspace) error {
 	for _, db := range dbs {
 		names = append(names, db.Name)
 	}
-	return fmt.Errorf("--slots: a cluster has only database 0, and this dataset has %s: choose it with --db", strings.Join(names, ", "))
+	return fmt.Errorf("--slots: a cluster has only database 0, and this dataset has %s: choose it with --db",
+		strings.Join(names, ", "))
 }

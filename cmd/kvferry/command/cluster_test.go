@@ -17,7 +17,8 @@ import (
 func half(t *testing.T, file, own, other string, port, otherPort int) string {
 	t.Helper()
 	addr, _ := serveAt(t, "serve", "--db", "0", "--rdb-version", "valkey80", "--port", strconv.Itoa(port), "--slots", own,
-		"--cluster-node", fmt.Sprintf("127.0.0.1:%d,%s", otherPort, other), "--cluster-node", fmt.Sprintf("127.0.0.1:%d", port), file)
+		"--cluster-node", fmt.Sprintf("127.0.0.1:%d,%s", otherPort, other), "--cluster-node", fmt.Sprintf("127.0.0.1:%d", port),
+		file)
 	return addr
 }
 
@@ -25,7 +26,8 @@ func half(t *testing.T, file, own, other string, port, otherPort int) string {
 // the one that has it.
 func TestServeCluster(t *testing.T) {
 	ports := []int{redistest.FreePort(t), redistest.FreePort(t)}
-	addrs := []string{half(t, packedRDB, "0-8191", "8192-16000", ports[0], ports[1]), half(t, packedRDB, "8192-16000", "0-8191", ports[1], ports[0])}
+	addrs := []string{half(t, packedRDB, "0-8191", "8192-16000", ports[0], ports[1]),
+		half(t, packedRDB, "8192-16000", "0-8191", ports[1], ports[0])}
 	whole, _ := serveAt(t, "serve", "--db", "0", "--rdb-version", "valkey80", packedRDB)
 	conn, err := net.Dial("tcp", whole)
 	if err != nil {
@@ -61,7 +63,8 @@ func TestServeCluster(t *testing.T) {
 	}
 	slices.Sort(moved)
 	slices.Sort(want)
-	if both := slices.Sorted(slices.Values(append(slices.Clone(moved), unserved...))); !slices.Equal(both, want) || len(unserved) == 0 {
+	both := slices.Sorted(slices.Values(append(slices.Clone(moved), unserved...)))
+	if !slices.Equal(both, want) || len(unserved) == 0 {
 		t.Errorf("%d of %d keys, %d without a node", len(moved), len(want), len(unserved))
 	}
 	var names []string
@@ -76,7 +79,8 @@ func TestServeCluster(t *testing.T) {
 	if cli, err := exec.LookPath("redis-cli"); err == nil {
 		_, port, _ := net.SplitHostPort(addrs[0])
 		for _, key := range []string{"{a}1", "{b}1", "{c}1"} { // in both halves
-			if out, err := exec.Command(cli, "-c", "-p", port, "EXISTS", key).CombinedOutput(); strings.TrimSpace(string(out)) != "0" {
+			out, err := exec.Command(cli, "-c", "-p", port, "EXISTS", key).CombinedOutput()
+			if strings.TrimSpace(string(out)) != "0" {
 				t.Errorf("%s: %s, %v", key, out, err)
 			}
 		}
@@ -91,7 +95,8 @@ func clusterReplies(t *testing.T, addrs []string, ports []int) {
 		t.Fatal(err)
 	}
 	p := newPeer(t, conn)
-	keys := p.do(t, "CLUSTER", "GETKEYSINSLOT", strings.Trim(p.do(t, "CLUSTER", "KEYSLOT", p.do(t, "RANDOMKEY").Text).Text, `"`), "10").Items
+	keys := p.do(t, "CLUSTER", "GETKEYSINSLOT", strings.Trim(p.do(t, "CLUSTER", "KEYSLOT", p.do(t, "RANDOMKEY").Text).Text, `"`),
+		"10").Items
 	if len(keys) == 0 {
 		t.Error("no key in the slot of a key")
 	}

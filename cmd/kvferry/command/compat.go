@@ -73,7 +73,8 @@ func differs(a, b format.Format, formats []format.Format) bool {
 	x, y := a.Limits(), b.Limits()
 	return x.Types != y.Types || slices.ContainsFunc(formats, func(f format.Format) bool {
 		l := f.Limits()
-		return !slices.Equal(possibleKinds(&l, &x), possibleKinds(&l, &y)) || !slices.Equal(possibleKinds(&x, &l), possibleKinds(&y, &l))
+		return !slices.Equal(possibleKinds(&l, &x), possibleKinds(&l, &y)) ||
+			!slices.Equal(possibleKinds(&x, &l), possibleKinds(&y, &l))
 	})
 }
 
@@ -97,11 +98,12 @@ func names(formats []format.Format) (out []string) {
 // holdTable has a column for each format and a row for each property.
 func holdTable(b *bytes.Buffer, formats []format.Format) {
 	head(b, "What each format can hold", "", append([]string{""}, names(formats)...)...)
-	for _, p := range slices.Concat([]property{{"written by", func(l *format.Limits) string { return l.Detail }}}, properties, []property{
-		{"here", useText},
-		{"databases", func(l *format.Limits) string { return l.Databases }},
-		{"also", func(l *format.Limits) string { return strings.Join(l.OtherDetails, "; ") }},
-	}) {
+	for _, p := range slices.Concat([]property{{"written by", func(l *format.Limits) string { return l.Detail }}}, properties,
+		[]property{
+			{"here", useText},
+			{"databases", func(l *format.Limits) string { return l.Databases }},
+			{"also", func(l *format.Limits) string { return strings.Join(l.OtherDetails, "; ") }},
+		}) {
 		cells := []string{p.name}
 		for _, f := range formats {
 			l := f.Limits()

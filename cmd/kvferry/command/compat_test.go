@@ -95,8 +95,10 @@ func TestPairsListLosses(t *testing.T) {
 				continue
 			}
 			name := format.LocationName(to)
-			r := kvferry(t, "convert", "-n", "--estimate", "--on-conflict", "rename", "--temp-dir", dir, "--format", "json", src, name+":"+filepath.Join(dir, "new"))
-			if strings.Contains(r.stderr, "SSDB has one, ") && r.code == cli.ExitFailed { // of several databases the user picks one
+			r := kvferry(t, "convert", "-n", "--estimate", "--on-conflict", "rename", "--temp-dir", dir, "--format", "json", src,
+				name+":"+filepath.Join(dir, "new"))
+			if strings.Contains(r.stderr, "SSDB has one, ") && r.code == cli.ExitFailed {
+				// of several databases the user picks one
 				continue
 			}
 			var rep convert.Report

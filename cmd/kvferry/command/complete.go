@@ -113,7 +113,8 @@ func (a *App) completeTarget(soFar string) ([]string, cobra.ShellCompDirective) 
 	if prefix := a.PrefixOf(soFar); prefix != "" {
 		return locations(paths(prefix, soFar, false))
 	}
-	known := a.prefixes(func(l *format.Limits) bool { return l.NoTarget == "" }, func(s format.StoreSupport) bool { return s.Write })
+	known := a.prefixes(func(l *format.Limits) bool { return l.NoTarget == "" },
+		func(s format.StoreSupport) bool { return s.Write })
 	return locations(cli.BeginWith(known, soFar))
 }
 

@@ -181,7 +181,8 @@ func TestPlacesAreCompleted(t *testing.T) {
 		values, directive := completed(t, append(strings.Fields(args), last)...)
 		for i := range values {
 			var means string
-			if values[i], means, _ = strings.Cut(values[i], "\t"); means == "" && !strings.Contains(values[i], "/") && values[i][len(values[i])-1] == ':' {
+			values[i], means, _ = strings.Cut(values[i], "\t")
+			if means == "" && !strings.Contains(values[i], "/") && values[i][len(values[i])-1] == ':' {
 				t.Errorf("%s: nothing says what %s is", c.args, values[i])
 			}
 		}
@@ -189,7 +190,8 @@ func TestPlacesAreCompleted(t *testing.T) {
 			t.Errorf("%s: %s %s, want %s", c.args, got, directive, c.want)
 		}
 	}
-	if values, directive := completed(t, "verify", "data/fi"); len(values) != 1 || values[0] != "data/file" || directive != ofNothing {
+	if values, directive := completed(t, "verify", "data/fi"); len(values) != 1 || values[0] != "data/file" ||
+		directive != ofNothing {
 		t.Errorf("a single file is followed by a space: %q %s", values, directive)
 	}
 	for _, line := range []string{"dump a ", "explain a ", "explain a b ", "version ", "formats ", "convert a b "} {

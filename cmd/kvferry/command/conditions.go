@@ -152,7 +152,8 @@ func comparison(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, sr
 
 // openingWords returns the given flags that say how to open the source, for another command that opens it.
 func openingWords(fs *pflag.FlagSet) []string {
-	names := slices.Concat([]string{"allow-live", "column", "max-bitmap", "max-block", "resort", "store", "wal-dir"}, connectNames, objectNames)
+	names := slices.Concat([]string{"allow-live", "column", "max-bitmap", "max-block", "resort", "store", "wal-dir"},
+		connectNames, objectNames)
 	var others []string
 	fs.VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains(names, flag.Name) {
@@ -170,6 +171,7 @@ func filtered(r *convert.Report) bool {
 // explains reports whether a conversion leaves differences between its source and its target. It is false if a list
 // of keys or a function is needed to repeat it.
 func explains(r *convert.Report) bool {
-	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(report.Renames(r)) > 0 ||
-		len(r.Skipped) > 0 || len(r.Before) > 0)
+	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" &&
+		(filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(report.Renames(r)) > 0 ||
+			len(r.Skipped) > 0 || len(r.Before) > 0)
 }

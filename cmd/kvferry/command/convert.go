@@ -257,8 +257,11 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Proofs: f.proofs, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, RenameDB: f.renameDB, Cluster: f.cluster, NoCluster: !f.cluster && cmd.Flags().Changed("cluster"), SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
-		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer,
+		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Proofs: f.proofs, Estimate: f.estimate,
+		SampleBytes: int64(f.tried), Namespace: f.namespace, RenameDB: f.renameDB, Cluster: f.cluster, NoCluster: !f.cluster &&
+			cmd.Flags().Changed("cluster"), SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
+		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename,
+		Prefer:  f.conflict.prefer,
 		Traffic: &runOf(cmd.Context()).traffic}
 	f.sampleDry(o)
 	if err := f.checkParts(); err != nil {
@@ -268,7 +271,8 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, cli.Usagef("--resume --discard: an unfinished conversion is continued or dropped, not both")
 	}
 	if f.version&0xFF == 0xFF {
-		return nil, cli.Usagef("--version-epoch %d: the original engines do not find rows of versions whose low byte is 0xFF", f.version)
+		return nil, cli.Usagef("--version-epoch %d: the original engines do not find rows of versions whose low byte is 0xFF",
+			f.version)
 	}
 	if err := f.server.check(cmd.Flags()); err != nil {
 		return nil, err
@@ -291,10 +295,12 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, cli.Usagef("--namespace %s: databases of %s have numbers", f.namespace, format.LocationName(o.Target.Format))
 	}
 	if len(f.renameDB) > 0 && limits.Numbered {
-		return nil, cli.Usagef("--rename-db %s: databases of %s have numbers", f.renameDB[0], format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--rename-db %s: databases of %s have numbers", f.renameDB[0],
+			format.LocationName(o.Target.Format))
 	}
 	if f.layout != format.LayoutAuto && !limits.Layouts {
-		return nil, cli.Usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value, format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value,
+			format.LocationName(o.Target.Format))
 	}
 	if f.cluster && !limits.Cluster {
 		return nil, cli.Usagef("--cluster: %s has no cluster mode of its own", format.LocationName(o.Target.Format))
@@ -306,7 +312,8 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, cli.Usagef("--sst --cluster: cluster nodes do not ingest tables")
 	}
 	if limits.Instances == 0 && (f.instances != 0 || f.slots != 0) {
-		return nil, cli.Usagef("--instances and --slots: %s does not spread keys over instances", format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--instances and --slots: %s does not spread keys over instances",
+			format.LocationName(o.Target.Format))
 	}
 	if o.Source, err = a.input(cmd, src, &f.source, &f.choice.places); err != nil {
 		return nil, err
@@ -336,7 +343,8 @@ func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err er
 // convertMemory is the default of --memory for convert, which sorts its output.
 const convertMemory = 512 << 20
 
-var layouts = []cli.Option[format.Layout]{{Name: "auto", Means: format.LayoutAuto}, {Name: "flat", Means: format.LayoutFlat}, {Name: "db", Means: format.LayoutDB}}
+var layouts = []cli.Option[format.Layout]{{Name: "auto", Means: format.LayoutAuto}, {Name: "flat", Means: format.LayoutFlat},
+	{Name: "db", Means: format.LayoutDB}}
 
 // input finds the source and prepares its options.
 func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places *PlaceFlags) (convert.Input, error) {
@@ -364,7 +372,8 @@ func (a *App) target(cmd *cobra.Command, location string, flags *convertFlags) (
 	}
 	if out.Objects != nil {
 		out.Rate = int64(flags.server.rate)
-		return out, unused(fs, slices.DeleteFunc(slices.Clone(serverFlagNames), func(name string) bool { return name == "rate" }), out.Shown())
+		return out, unused(fs, slices.DeleteFunc(slices.Clone(serverFlagNames), func(name string) bool { return name == "rate" }),
+			out.Shown())
 	}
 	if r, ok := out.Format.(format.Remote); ok {
 		return flags.server.target(r, out.Path, flags.source.connect)
@@ -434,8 +443,9 @@ func (a *App) failed(f *convertFlags, source, target string, outcome error) erro
 		}
 		return nil
 	}
-	data, err := escape.Document(&fleet.Failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source}, Target: convert.Dataset{Path: to.Shown(), Format: to.Format.Name()},
-		Part: f.part.K, Parts: f.part.N, Exit: ExitCode(outcome), Error: cli.OneLine(outcome), At: a.Now().UTC()})
+	data, err := escape.Document(&fleet.Failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source},
+		Target: convert.Dataset{Path: to.Shown(), Format: to.Format.Name()},
+		Part:   f.part.K, Parts: f.part.N, Exit: ExitCode(outcome), Error: cli.OneLine(outcome), At: a.Now().UTC()})
 	if err == nil {
 		err = disk.WriteFile(path+".new", data)
 	}

@@ -95,8 +95,8 @@ func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *cli
 
 // printPart prints the report of a part.
 func printPart(w io.Writer, r *convert.PartReport) error {
-	s := partState{part: pass.Part{K: r.Part, N: r.Parts}, already: r.Already, finished: r.Already && r.AllTasks == 0, tasks: r.Tasks,
-		all: r.AllTasks, missing: len(r.Missing), content: contentText(r.Fingerprint)}
+	s := partState{part: pass.Part{K: r.Part, N: r.Parts}, already: r.Already, finished: r.Already && r.AllTasks == 0,
+		tasks: r.Tasks, all: r.AllTasks, missing: len(r.Missing), content: contentText(r.Fingerprint)}
 	return s.print(w, func() {
 		for i := range r.Losses {
 			report.LossKind(w, &r.Losses[i])

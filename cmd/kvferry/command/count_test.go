@@ -13,7 +13,8 @@ import (
 // TestSameFiles checks that convert, verify and inspect count the same files and bytes of a dataset: those they read.
 func TestSameFiles(t *testing.T) {
 	t.Parallel()
-	for name, files := range map[string]int{"bw-basic": 35, "nemo-basic": 29, "ardb-rocksdb-basic": 7, "ardb-leveldb-basic": 4, "ardb-lmdb-basic": 1} {
+	for name, files := range map[string]int{"bw-basic": 35, "nemo-basic": 29, "ardb-rocksdb-basic": 7, "ardb-leveldb-basic": 4,
+		"ardb-lmdb-basic": 1} {
 		src, dst := golden(t, name), filepath.Join(t.TempDir(), "dst")
 		ok(t, "convert", "--type", "string,hash,list,set,zset", "--allow-loss", "expiry-ms", src, "blackwidow:"+dst)
 		rep, err := convert.ReadReport(convert.ReportPath(dst))

@@ -22,7 +22,8 @@ import (
 // rawKeys returns the visible keys of a namespace in order.
 func rawKeys(t *testing.T, dir, keyspace string) (out [][]byte) {
 	t.Helper()
-	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{codec.Comparer(), codec.LevelDBComparer()}, Merger: merge.Merger()})
+	st, err := rocks.Open(context.Background(), dir,
+		&store.Options{Comparers: []store.Comparer{codec.Comparer(), codec.LevelDBComparer()}, Merger: merge.Merger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +101,12 @@ func TestUndeleteArdb(t *testing.T) {
 				t.Errorf("exit %d, %s\n%swant\n%s", r.code, r.stderr, r.stdout, want)
 			}
 			// The META row of a hash with several fields leaves the size to the server.
-			if want := "kvferry: hash \"h\" in database 0: its META row does not say how many elements it had; 2 are still on disk\n"; r.stderr != want {
+			wanted := "kvferry: hash \"h\" in database 0: its META row does not say how many elements it had; 2 are still on disk\n"
+			if r.stderr != wanted {
 				t.Errorf("said: %s", r.stderr)
 			}
-			if got, one := ok(t, "dump", "--dead", "--type", "set", dir), `{"db":"0","type":"set","key":"m","expire_at_ms":0,"value":["a","b"]}`+"\n"; got != one {
+			if got, one := ok(t, "dump", "--dead", "--type", "set", dir), `{"db":"0","type":"set","key":"m","expire_at_ms":0,"value":["a","b"]}`+
+				"\n"; got != one {
 				t.Errorf("of sets alone: %s", got)
 			}
 			if got := ok(t, "dump", "--dead", "--db", "0", "--format", "resp", "--match", "s", dir); !strings.HasSuffix(got, "SET\r\n$1\r\ns\r\n$1\r\nv\r\n") {
@@ -124,7 +127,8 @@ func TestUndeleteArdbHistory(t *testing.T) {
 	w := &writes{cf: ardbCF, seq: 2}
 	meta := func(user string) []byte { return key(user, codec.KindMeta) }
 	// HDEL of a field, then DEL.
-	w.add("put", meta("a"), hash(-1)).add("put", field("a", "1"), value(codec.KindField, text("x"))).add("put", field("a", "2"), value(codec.KindField, text("y")))
+	w.add("put", meta("a"), hash(-1)).add("put", field("a", "1"), value(codec.KindField, text("x"))).add("put", field("a", "2"),
+		value(codec.KindField, text("y")))
 	w.add("delete", field("a", "1")).add("delete", meta("a")).add("delete", field("a", "2"))
 	// Deleted and created again.
 	w.add("put", meta("b"), str("old")).add("delete", meta("b")).add("put", meta("b"), str("new"))
@@ -138,7 +142,8 @@ func TestUndeleteArdbHistory(t *testing.T) {
 	w.add("put", field("f", "1"), value(codec.KindField, text("x"))).add("put", field("f", "2"), value(codec.KindField, text("y")))
 	w.add("delete", field("f", "2")).add("delete", meta("f")).add("delete", field("f", "1"))
 	// No entry of META remains.
-	w.add("put", key("g", codec.KindMember, text("m")), []byte{byte(codec.KindMember), 0}).add("delete", key("g", codec.KindMember, text("m")))
+	w.add("put", key("g", codec.KindMember, text("m")), []byte{byte(codec.KindMember), 0}).add("delete",
+		key("g", codec.KindMember, text("m")))
 	// One of two elements is lost.
 	w.add("put", meta("i"), hash(2)).add("put", field("i", "1"), value(codec.KindField, text("x")))
 	w.add("range delete", meta("i"), key("i", codec.KindEnd))
@@ -172,7 +177,8 @@ kvferry: hash "i" in database 0: 1 of its 2 elements are still on disk
 	if r.stderr != said {
 		t.Errorf("said\n%swant\n%s", r.stderr, said)
 	}
-	if r := kvferry(t, "dump", "--dead", "--type", "hash", "--keys-only", dir); strings.Count(r.stdout, "\n") != 3 || strings.Contains(r.stderr, "string") ||
+	if r := kvferry(t, "dump", "--dead", "--type", "hash", "--keys-only", dir); strings.Count(r.stdout, "\n") != 3 ||
+		strings.Contains(r.stderr, "string") ||
 		strings.Count(r.stderr, "\n") != 3 {
 		t.Errorf("of hashes alone:\n%s%s", r.stdout, r.stderr)
 	}

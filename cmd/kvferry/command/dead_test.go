@@ -47,7 +47,8 @@ func plantDelete(t *testing.T, f format.Format, dir string) {
 	if f.Name() == "nemo" {
 		for _, typ := range []string{"hash", "set", "zset"} {
 			alter(t, filepath.Join(dir, typ), func(r *rows) {
-				r.put("default", []byte(strings.ToUpper(typ[:1])+"k"), nemo.AppendMeta(nil, nemo.Meta{Suffix: nemo.Suffix{Version: 2}}))
+				r.put("default", []byte(strings.ToUpper(typ[:1])+"k"),
+					nemo.AppendMeta(nil, nemo.Meta{Suffix: nemo.Suffix{Version: 2}}))
 			})
 		}
 		alter(t, filepath.Join(dir, "list"), func(r *rows) {
@@ -82,11 +83,13 @@ func TestUndeleteWithoutMeta(t *testing.T) {
 			t.Errorf("%s:\n%swant\n%s", f.Name(), r.stdout, want)
 		}
 		for _, typ := range []string{"hash", "list", "set", "zset"} {
-			if line := "kvferry: " + typ + ` "k" in database 0: its meta row is gone: its expiry is unknown`; !strings.Contains(r.stderr, line) {
+			line := "kvferry: " + typ + ` "k" in database 0: its meta row is gone: its expiry is unknown`
+			if !strings.Contains(r.stderr, line) {
 				t.Errorf("%s: not said: %s\n%s", f.Name(), line, r.stderr)
 			}
 		}
-		if r := kvferry(t, "dump", "--dead", "--type", "set", dir); strings.Count(r.stdout, "\n") != 1 || strings.Contains(r.stderr, "hash") {
+		if r := kvferry(t, "dump", "--dead", "--type", "set", dir); strings.Count(r.stdout, "\n") != 1 ||
+			strings.Contains(r.stderr, "hash") {
 			t.Errorf("of sets alone: %s%s", r.stdout, r.stderr)
 		}
 	}
@@ -139,13 +142,15 @@ func TestUndeleteOrphans(t *testing.T) {
 			}
 		}
 		if f.Name() == "blackwidow" {
-			records = append(records, smallRecord(record.Set, "", "of the empty key"), smallRecord(record.List, strings.Repeat("l", 300), "x"))
+			records = append(records, smallRecord(record.Set, "", "of the empty key"),
+				smallRecord(record.List, strings.Repeat("l", 300), "x"))
 		}
 		dir := buildSmall(t, f, records...)
 		want := ok(t, "dump", dir)
 		plantDelete(t, f, dir)
 		keep := string(nk) // its meta row remains, with count 0
-		for store, first := range map[string]string{"hash": "H", "list": "L", "set": "S", "zset": "Z", "hashes": "", "lists": "", "sets": "", "zsets": ""} {
+		for store, first := range map[string]string{"hash": "H", "list": "L", "set": "S", "zset": "Z", "hashes": "", "lists": "",
+			"sets": "", "zsets": ""} {
 			if (first != "") != (f.Name() == "nemo") {
 				continue
 			}

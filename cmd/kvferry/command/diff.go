@@ -140,7 +140,8 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 		fmt.Fprintln(cmd.ErrOrStderr(), "kvferry: "+render.DiffSummary(res, f.max, f.limit))
 	}
 	if res.Stopped {
-		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %s and does not turn A into B\n", record.Number(int64(f.max)))
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %s and does not turn A into B\n",
+			record.Number(int64(f.max)))
 	}
 	if !res.Equal {
 		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)

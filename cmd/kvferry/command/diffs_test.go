@@ -69,7 +69,8 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 	if r := kvferry(t, "diff", a, b, "--max", "13"); strings.Contains(r.stdout, "shown") {
 		t.Errorf("all thirteen:\n%s", r.stdout)
 	}
-	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != cli.ExitFindings || !strings.Contains(r.stderr, "does not turn A into B") ||
+	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != cli.ExitFindings ||
+		!strings.Contains(r.stderr, "does not turn A into B") ||
 		!strings.Contains(r.stderr, "1 difference, and there are more (--max)") {
 		t.Errorf("a patch that is cut: exit %d, %q", r.code, r.stderr)
 	}
@@ -216,7 +217,8 @@ func TestDiffPatch(t *testing.T) {
 						break
 					}
 					for _, e := range batch[:n] {
-						s.elems = append(s.elems, record.Element{Name: slices.Clone(e.Name), Value: slices.Clone(e.Value), Score: e.Score})
+						s.elems = append(s.elems, record.Element{Name: slices.Clone(e.Name), Value: slices.Clone(e.Value),
+							Score: e.Score})
 					}
 				}
 				out = append(out, sortedByName(s))

@@ -44,7 +44,8 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("left %s", got)
 	}
 	r = kvferry(t, "convert", "--force-space", "--workers", "1", src, "blackwidow:"+dst)
-	fullDisk(t, &r, dst, "; the work so far is kept in "+dst+".kvferry; continue with\n  kvferry convert --resume --force-space --workers 1 "+src+" blackwidow:"+dst+"\n")
+	fullDisk(t, &r, dst, "; the work so far is kept in "+dst+
+		".kvferry; continue with\n  kvferry convert --resume --force-space --workers 1 "+src+" blackwidow:"+dst+"\n")
 	if got := entries(t, dir); got != "dst.kvferry" {
 		t.Errorf("left %s", got)
 	}
@@ -58,7 +59,8 @@ func TestFullDisk(t *testing.T) {
 // fullDisk checks the last line of a conversion whose disk is full.
 func fullDisk(t *testing.T, r *result, dst, end string) {
 	t.Helper()
-	if r.code != cli.ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 || !strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
+	if r.code != cli.ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 ||
+		!strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
 		strings.Count(r.stderr, ": no space left on device; free some space") != 1 || !strings.HasSuffix(r.stderr, end) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
@@ -101,7 +103,8 @@ func TestFullDiskForOutput(t *testing.T) {
 		}
 		args = append(args[:len(args)-1:len(args)-1], path, src)
 		r := kvferry(t, args...)
-		if want := "kvferry: write " + path + ": no space left on device; " + end + "\n"; r.code != cli.ExitFailed || r.stderr != want {
+		want := "kvferry: write " + path + ": no space left on device; " + end + "\n"
+		if r.code != cli.ExitFailed || r.stderr != want {
 			t.Errorf("kvferry %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
 		}
 		if b, err := os.ReadFile(old); err != nil || string(b) != "old" || entries(t, dir) != "old" {

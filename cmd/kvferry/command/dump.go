@@ -132,7 +132,8 @@ func (a *App) dump() *cobra.Command {
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv, parquet)")
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
-	cli.Choose(fs, &f.text, "text", append([]cli.Option[string]{{Name: "bytes", Means: ""}}, cli.Plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet or arrow, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
+	cli.Choose(fs, &f.text, "text", append([]cli.Option[string]{{Name: "bytes", Means: ""}},
+		cli.Plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet or arrow, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
 	fs.Lookup("text").NoOptDefVal = parquet.TextStrict
 	cli.Choose(fs, &f.compress, "compression", cli.Plain(columns.Compressions...), "with --format parquet, how to compress: snappy takes less time and more room")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
@@ -241,7 +242,8 @@ func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 		fmt.Fprintf(w, "kvferry: %s left out: no command makes values of modules\n", record.Count(e.Opaque, "record"))
 	}
 	if e.Orphans > 0 {
-		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %s: no command makes those whose messages were deleted\n", record.Number(e.Orphans))
+		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %s: no command makes those whose messages were deleted\n",
+			record.Number(e.Orphans))
 	}
 	if e.Skipped > 0 { // as --on-conflict requested
 		fmt.Fprintf(w, "kvferry: %s left out: the same name exists under an earlier type\n", record.Count(e.Skipped, "record"))

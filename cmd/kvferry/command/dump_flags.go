@@ -16,7 +16,8 @@ import (
 )
 
 // endings maps the extensions of the formats that dump writes.
-var endings = map[string]string{".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".sql": "sql", ".resp": "resp", ".hex": "hex", ".parquet": formatParquet, ".arrows": formatArrow}
+var endings = map[string]string{".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".sql": "sql",
+	".resp": "resp", ".hex": "hex", ".parquet": formatParquet, ".arrows": formatArrow}
 
 // otherEndings lists extensions of formats that users may expect but dump does not write.
 var otherEndings = []string{".avro", ".arrow", ".orc", ".xml", ".yaml", ".yml", ".tsv", ".xlsx", ".db",
@@ -43,7 +44,8 @@ func (f *dumpFlags) chooseFormat(given bool) error {
 		case ".db", ".sqlite", ".sqlite3":
 			hint = "; sqlite3 makes a database of kvferry dump --format sql SRC | sqlite3 " + filepath.Base(f.output)
 		}
-		return cli.Usagef("-o %s: dump does not write %s; it writes jsonl, json, csv, sql, resp, hex, parquet and arrow%s", f.output, ending[1:], hint)
+		return cli.Usagef("-o %s: dump does not write %s; it writes jsonl, json, csv, sql, resp, hex, parquet and arrow%s",
+			f.output, ending[1:], hint)
 	}
 	named := endings[ending]
 	switch {

@@ -117,8 +117,10 @@ func (a *App) dumpInParts(cmd *cobra.Command, f *dumpFlags, location string) (er
 		return f.read.hint(err)
 	}
 	j := &parquetJob{a: a, f: f, d: d, show: show, notes: &noted{w: show, cmd: cmd, of: []string{location}}}
-	run := &export.Run{Job: j, Source: export.Place{Path: d.Found.Location.Path, Format: d.Found.Format.Name()}, WALDir: f.read.source.walDir,
-		Target: export.Place{Path: f.output, Format: parquet.Name}, Tool: a.Build.Version, Options: f.partOptions(cmd), Now: d.Scan.Now}
+	run := &export.Run{Job: j, Source: export.Place{Path: d.Found.Location.Path, Format: d.Found.Format.Name()},
+		WALDir: f.read.source.walDir,
+		Target: export.Place{Path: f.output, Format: parquet.Name}, Tool: a.Build.Version, Options: f.partOptions(cmd),
+		Now: d.Scan.Now}
 	if f.finish {
 		return j.finish(cmd, run)
 	}
@@ -273,8 +275,8 @@ func (j *parquetJob) finish(cmd *cobra.Command, run *export.Run) error {
 
 // print prints the report of a part.
 func (j *parquetJob) print(cmd *cobra.Command, rep *export.Report) error {
-	s := partState{part: pass.Part{K: rep.Part, N: rep.Parts}, already: rep.Already, finished: rep.Files == nil, missing: len(rep.Missing),
-		tasks: rep.Tasks, all: rep.AllTasks}
+	s := partState{part: pass.Part{K: rep.Part, N: rep.Parts}, already: rep.Already, finished: rep.Files == nil,
+		missing: len(rep.Missing), tasks: rep.Tasks, all: rep.AllTasks}
 	failed := false
 	if rep.Files != nil {
 		p, err := partOf(rep.Files)

@@ -146,7 +146,8 @@ func TestWorkersWriteTheSameBytes(t *testing.T) {
 		var want string
 		for _, workers := range []string{"1", "4"} {
 			dst := filepath.Join(t.TempDir(), "dst")
-			if r := kvferry(t, append(slices.Clone(args), src, "blackwidow:"+dst, "--workers", workers)...); r.code != cli.ExitOK {
+			r := kvferry(t, append(slices.Clone(args), src, "blackwidow:"+dst, "--workers", workers)...)
+			if r.code != cli.ExitOK {
 				t.Fatalf("%s: exit %d: %s", name, r.code, r.stderr)
 			}
 			got := treeBytes(t, dst)
@@ -362,12 +363,14 @@ func TestCancelledAndContinued(t *testing.T) {
 		return stderr.String()
 	}
 	args := []string{"convert", "--resume", "--progress", "bar", "--workers", "1", src, "blackwidow:" + dst}
-	if said := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert", "--discard")...); entries(t, dir) != "" || !strings.HasSuffix(said, ".kvferry was removed\n") {
+	if said := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert", "--discard")...); entries(t, dir) != "" ||
+		!strings.HasSuffix(said, ".kvferry was removed\n") {
 		t.Errorf("--discard leaves %s: %s", entries(t, dir), said)
 	}
 	stderr := cancelled(slices.Insert(slices.Clone(args[2:]), 0, "convert")...)
 	said, line, found := strings.Cut(stderr, "; continue with\n  kvferry ")
-	if !found || !strings.HasSuffix(said, "kvferry: cancelled; the work so far is kept in "+dst+".kvferry") || entries(t, dir) != "dst.kvferry" {
+	if !found || !strings.HasSuffix(said, "kvferry: cancelled; the work so far is kept in "+dst+".kvferry") ||
+		entries(t, dir) != "dst.kvferry" {
 		t.Fatalf("%s is left: %s", entries(t, dir), stderr)
 	}
 	again := commandWords(strings.TrimSuffix(line, "\n"))
@@ -387,7 +390,8 @@ func TestCancelledAndContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancelled(args...)
-	if out := ok(t, "convert", "--discard", src, "blackwidow:"+dst); strings.Contains(out, ", resumed") || treeBytes(t, dst) != treeBytes(t, dst+"1") {
+	if out := ok(t, "convert", "--discard", src, "blackwidow:"+dst); strings.Contains(out, ", resumed") ||
+		treeBytes(t, dst) != treeBytes(t, dst+"1") {
 		t.Errorf("it went on: %s", out)
 	}
 }
@@ -490,7 +494,8 @@ func TestRefusalEndsWithCommands(t *testing.T) {
 			t.Fatalf("exit %d, %s", r.code, r.stderr)
 		}
 		end := lines[len(lines)-5:]
-		if !strings.Contains(end[0], "refused: "+c.target+" cannot hold everything") || end[1] != c.aim || !strings.Contains(end[2], c.rename) {
+		if !strings.Contains(end[0], "refused: "+c.target+" cannot hold everything") || end[1] != c.aim ||
+			!strings.Contains(end[2], c.rename) {
 			t.Errorf("%s", strings.Join(end, "\n"))
 		}
 		renamed := strings.Fields(end[2])

@@ -32,7 +32,8 @@ var emptyNames = []struct {
 // whatever reads records or looks one up.
 func TestEmptyNames(t *testing.T) {
 	t.Parallel()
-	for i, format := range []string{"nemo", "blackwidow", "pika3.5", "pika4", "ardb", "ardb+leveldb", "kvrocks", "ssdb", "rdb", "parquet", "aof"} {
+	for i, format := range []string{"nemo", "blackwidow", "pika3.5", "pika4", "ardb", "ardb+leveldb", "kvrocks", "ssdb", "rdb",
+		"parquet", "aof"} {
 		t.Run(format, func(t *testing.T) {
 			for j, x := range emptyNames {
 				if testing.Short() && (i+j)%3 != 0 {
@@ -61,10 +62,12 @@ func TestEmptyNames(t *testing.T) {
 						continue
 					}
 				}
-				if got := ok(t, "dump", loc); !strings.Contains(got, `"type":"`+x.typ+`","key":""`) || !strings.Contains(got, x.line) {
+				if got := ok(t, "dump", loc); !strings.Contains(got, `"type":"`+x.typ+`","key":""`) ||
+					!strings.Contains(got, x.line) {
 					t.Errorf("%s: dump %s", x.typ, got)
 				}
-				for _, args := range [][]string{{"get", loc, ""}, {"keys", loc, ""}, {"dump", "--match", "", loc}, {"dump", "--range", "..a", loc}, {"explain", loc, ""}} {
+				for _, args := range [][]string{{"get", loc, ""}, {"keys", loc, ""}, {"dump", "--match", "", loc},
+					{"dump", "--range", "..a", loc}, {"explain", loc, ""}} {
 					if args[0] == "explain" && (format == "aof" || format == "parquet") { // no rows
 						continue
 					}
@@ -96,7 +99,8 @@ func TestEmptyQueueWithoutSize(t *testing.T) {
 	if got := strings.Fields(ok(t, "dump", src)); !slices.Equal(got, want) {
 		t.Errorf("dump %q", got)
 	}
-	if got := ok(t, "verify", src); !strings.Contains(got, `list "": the size is missing, rows found: 3`) || strings.Contains(got, "orphan-rows") {
+	if got := ok(t, "verify", src); !strings.Contains(got, `list "": the size is missing, rows found: 3`) ||
+		strings.Contains(got, "orphan-rows") {
 		t.Errorf("verify %s", got)
 	}
 	for _, to := range []string{"ssdb", "kvrocks", "rdb", "pika4"} {

@@ -31,7 +31,8 @@ func TestDumpEnding(t *testing.T) {
 		{"c.rdb", nil, ""},
 	} {
 		path := filepath.Join(dir, c.file)
-		r := kvferry(t, append([]string{"dump", src, "--type", "string", "--limit", "3", "--on-conflict", "first", "-o", path}, c.args...)...)
+		r := kvferry(t, append([]string{"dump", src, "--type", "string", "--limit", "3", "--on-conflict", "first", "-o", path},
+			c.args...)...)
 		if c.begins == "" {
 			if _, err := os.Stat(path); r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.file) || err == nil {
 				t.Errorf("%s %q: exit %d, %s", c.file, c.args, r.code, r.stderr)

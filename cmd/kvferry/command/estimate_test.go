@@ -55,10 +55,12 @@ func TestEstimate(t *testing.T) {
 	for _, name := range []string{"blackwidow", "kvrocks", "rdb", "pika4"} {
 		dst := filepath.Join(dir, name)
 		est := reported(t, "--estimate", "--estimate-size", "1MiB", src, name+":"+dst)
-		if e := est.Estimate; !est.Sampled || !est.DryRun || e.SampleBytes > e.SourceBytes/2 || e.Seconds <= 0 || len(e.Volumes) != 1 || !e.Fits {
+		e := est.Estimate
+		if !est.Sampled || !est.DryRun || e.SampleBytes > e.SourceBytes/2 || e.Seconds <= 0 || len(e.Volumes) != 1 || !e.Fits {
 			t.Errorf("%s: %+v", name, e)
 		}
-		if some := reported(t, "--dry-run", "--sample", "100", src, name+":"+dst); !some.Sampled || some.Estimate.SampleBytes > some.Estimate.SourceBytes*3/4 ||
+		some := reported(t, "--dry-run", "--sample", "100", src, name+":"+dst)
+		if !some.Sampled || some.Estimate.SampleBytes > some.Estimate.SourceBytes*3/4 ||
 			some.Estimate.TargetBytes < some.Estimate.SampleBytes {
 			t.Errorf("%s, a share of the source: %+v", name, some.Estimate)
 		}
@@ -84,7 +86,9 @@ func TestEstimateOnServer(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
-	if est := reported(t, "--estimate", "--allow-loss", "score-range,empty-key,key-too-long", src, "nemo:"+filepath.Join(t.TempDir(), "dst")); est.Sampled {
+	est := reported(t, "--estimate", "--allow-loss", "score-range,empty-key,key-too-long", src,
+		"nemo:"+filepath.Join(t.TempDir(), "dst"))
+	if est.Sampled {
 		t.Error("a source that was read as a whole is called a sample")
 	}
 }
@@ -107,7 +111,8 @@ func TestNoSpace(t *testing.T) {
 		t.Errorf("exit %d: %s; left %s", r.code, r.stderr, entries(t, dir))
 	}
 	out := ok(t, "convert", "--dry-run", "--temp-dir", temp, src, dst)
-	if !strings.Contains(out, "for the target in "+dir+", 1000 B free: NOT ENOUGH") || !strings.Contains(out, "for temporary files in "+temp+", 1.0 TiB free: enough") {
+	if !strings.Contains(out, "for the target in "+dir+", 1000 B free: NOT ENOUGH") ||
+		!strings.Contains(out, "for temporary files in "+temp+", 1.0 TiB free: enough") {
 		t.Error(out)
 	}
 	ok(t, "convert", "--force-space", src, dst)
@@ -176,7 +181,8 @@ func TestEstimateOfLog(t *testing.T) {
 	real := reported(t, "--temp-dir", dir, log, dst).Target.Bytes
 	est, quick := full.Estimate, part.Estimate
 	if est.SampleBytes*5 > est.SourceBytes || math.Abs(float64(est.TargetBytes)/float64(real)-1) > 0.25 {
-		t.Errorf("the target is estimated at %d bytes from %d of %d, it has %d", est.TargetBytes, est.SampleBytes, est.SourceBytes, real)
+		t.Errorf("the target is estimated at %d bytes from %d of %d, it has %d", est.TargetBytes, est.SampleBytes,
+			est.SourceBytes, real)
 	}
 	if math.Abs(float64(quick.TargetBytes)/float64(est.TargetBytes)-1) > 0.01 {
 		t.Errorf("the target has %d bytes if everything is read, %d if a sample is", est.TargetBytes, quick.TargetBytes)
@@ -196,7 +202,8 @@ func TestSampleKnowsWhatIsLost(t *testing.T) {
 	if err := os.WriteFile(log, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rep := reported(t, "--estimate", "--estimate-size", "64KiB", "--allow-loss", "stream", "--temp-dir", dir, log, "nemo:"+filepath.Join(dir, "new"))
+	rep := reported(t, "--estimate", "--estimate-size", "64KiB", "--allow-loss", "stream", "--temp-dir", dir, log,
+		"nemo:"+filepath.Join(dir, "new"))
 	if !rep.Sampled || slices.Contains(rep.Unseen, "stream") {
 		t.Errorf("sampled %v, not seen %v, lost %+v", rep.Sampled, rep.Unseen, rep.Losses)
 	}
@@ -208,7 +215,8 @@ func TestDryRunSorts(t *testing.T) {
 	dir := t.TempDir()
 	dump := "rdb:" + filepath.Join(dir, "dump.rdb")
 	reported(t, "--no-prove", mixed(t, 400_000), dump)
-	if rep := reported(t, "-n", "--memory", "32MiB", "--temp-dir", dir, dump, "kvrocks:"+filepath.Join(dir, "new")); rep.Estimate == nil {
+	rep := reported(t, "-n", "--memory", "32MiB", "--temp-dir", dir, dump, "kvrocks:"+filepath.Join(dir, "new"))
+	if rep.Estimate == nil {
 		t.Errorf("%+v", rep)
 	}
 }

@@ -28,8 +28,10 @@ func exampleWorld(t *testing.T, dir string) {
 		unchanged(t, filepath.Join(dir, place))
 	}
 	ok(t, "convert", filepath.Join(dir, "data/old"), "blackwidow:"+filepath.Join(dir, "data/new"))
-	ok(t, "convert", "--type", "hash", "--allow-loss", "expiry-ms", filepath.Join(dir, "data/ardb"), "blackwidow:"+filepath.Join(dir, "data/moved"))
-	ok(t, "convert", "--type", "string", "--allow-loss", "inner-nul", filepath.Join(dir, "data/old"), "pika4:"+filepath.Join(dir, "data/pika4"))
+	ok(t, "convert", "--type", "hash", "--allow-loss", "expiry-ms", filepath.Join(dir, "data/ardb"),
+		"blackwidow:"+filepath.Join(dir, "data/moved"))
+	ok(t, "convert", "--type", "string", "--allow-loss", "inner-nul", filepath.Join(dir, "data/old"),
+		"pika4:"+filepath.Join(dir, "data/pika4"))
 	job := "type: [hash, zset]\nworkers: 2\n"
 	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o644); err != nil {
 		t.Fatal(err)

@@ -110,7 +110,8 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		}
 		files.unread(x.States)
 		x.Findings = append(x.Findings, files.list...)
-		found = x.Rows == 0 || x.Errors > 0 || slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Severity == record.Error })
+		found = x.Rows == 0 || x.Errors > 0 ||
+			slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Severity == record.Error })
 		x.Unlisted = files.more
 		return p.Finish(x)
 	})

@@ -25,13 +25,15 @@ func TestExplainThreeVersions(t *testing.T) {
 			r.put("default", nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte(field)}),
 				nemo.AppendPlain(nil, nemo.Plain{Bytes: []byte("v"), Suffix: nemo.Suffix{Version: nemo.Version(i + 1)}}))
 		}
-		r.put("default", []byte("Hk"), nemo.AppendMeta(nil, nemo.Meta{Count: 1, Suffix: nemo.Suffix{Version: 3, Expiry: 1800000000}}))
+		r.put("default", []byte("Hk"), nemo.AppendMeta(nil,
+			nemo.Meta{Count: 1, Suffix: nemo.Suffix{Version: 3, Expiry: 1800000000}}))
 	})
 	bwDir := buildSmall(t, blackwidow.New(), smallRecord(record.Hash, "k", "c=3"))
 	alter(t, filepath.Join(bwDir, "hashes"), func(r *rows) {
 		r.kv["data_cf"] = map[string]string{}
 		for i, field := range []string{"a", "b", "c"} {
-			r.put("data_cf", blackwidow.AppendDataKey(nil, blackwidow.DataKey{Key: nk, Version: blackwidow.Version(i + 1), Name: []byte(field)}), []byte("v"))
+			r.put("data_cf", blackwidow.AppendDataKey(nil,
+				blackwidow.DataKey{Key: nk, Version: blackwidow.Version(i + 1), Name: []byte(field)}), []byte("v"))
 		}
 		r.put("default", nk, blackwidow.AppendMeta(nil, blackwidow.Meta{Count: 1, Version: 3, Expiry: 1800000000}))
 	})
@@ -105,7 +107,8 @@ func TestExplainEqualKeys(t *testing.T) {
 
 // TestExplainAgrees checks in every format that a live record has at least as many live rows as elements.
 func TestExplainAgrees(t *testing.T) {
-	for _, name := range some([]string{"nemo-basic", "bw-basic", "pika400-basic", "kvrocks-mixed", "ardb-rocksdb-basic", "ardb-lmdb-basic"}, 3) {
+	for _, name := range some([]string{"nemo-basic", "bw-basic", "pika400-basic", "kvrocks-mixed", "ardb-rocksdb-basic",
+		"ardb-lmdb-basic"}, 3) {
 		src := golden(t, name)
 		looked := map[string]int{}
 		for _, text := range strings.Split(strings.TrimSpace(ok(t, "dump", "--keys-only", src)), "\n") {
@@ -130,7 +133,8 @@ func TestExplainAgrees(t *testing.T) {
 			}
 			for _, s := range doc.States {
 				if s.State == "alive" && doc.Alive < s.Elements {
-					t.Errorf("%s: %s %q has %d elements, but of its %d rows %d are alive", name, l.Type, l.Key, s.Elements, len(doc.Rows), doc.Alive)
+					t.Errorf("%s: %s %q has %d elements, but of its %d rows %d are alive", name, l.Type, l.Key, s.Elements,
+						len(doc.Rows), doc.Alive)
 				}
 			}
 		}

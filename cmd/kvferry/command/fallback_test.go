@@ -28,7 +28,8 @@ func TestStoreFlag(t *testing.T) {
 			ok(t, "convert", "--store", "rocksdb", src, "blackwidow:"+filepath.Join(t.TempDir(), "new"))
 		}
 	}
-	if r := kvferry(t, "dump", "--store", "levels", golden(t, "nemo-basic")); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `"levels" for "--store"`) {
+	if r := kvferry(t, "dump", "--store", "levels", golden(t, "nemo-basic")); r.code != cli.ExitUsage ||
+		!strings.Contains(r.stderr, `"levels" for "--store"`) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	lmdb := golden(t, "ardb-lmdb-basic")

@@ -177,7 +177,8 @@ func scores(t *testing.T, f format.Format, dir string) map[string]float64 {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	r, err := formattest.Walk(src.Records(context.Background(), "0", record.Of(record.ZSet), format.Span{}, &format.Env{Now: testNow}))
+	r, err := formattest.Walk(src.Records(context.Background(), "0", record.Of(record.ZSet), format.Span{},
+		&format.Env{Now: testNow}))
 	if err != nil {
 		t.Fatal(err)
 	}

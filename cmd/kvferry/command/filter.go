@@ -84,9 +84,10 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 
 // Selection returns the selection for a command with this memory limit.
 func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
-	out := &filter.Selection{MinBytes: int64(f.minBytes), MaxBytes: int64(f.maxBytes), MinElements: f.minElements, NoExpiry: f.noExpiry,
-		ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
-	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Exclude: f.exclude, Range: f.keyRange.span, Sample: uint64(f.sample)}
+	out := &filter.Selection{MinBytes: int64(f.minBytes), MaxBytes: int64(f.maxBytes), MinElements: f.minElements,
+		NoExpiry: f.noExpiry, ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
+	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Exclude: f.exclude,
+		Range: f.keyRange.span, Sample: uint64(f.sample)}
 	out.KeepExpired = f.expired == "keep"
 	var err error
 	if f.regex != "" {
@@ -113,7 +114,8 @@ func readKeys(path string, stdin func() io.Reader, memory int64) (map[string]str
 	keys, err := filter.ReadKeys(f, memory/4)
 	switch {
 	case errors.Is(err, filter.ErrKeyMemory):
-		return nil, cli.Usagef("--key-file %s: %w, %s, a quarter of --memory %s: give a larger --memory, or the keys in parts", path, err, cli.SizeFlag(memory/4), cli.SizeFlag(memory))
+		return nil, cli.Usagef("--key-file %s: %w, %s, a quarter of --memory %s: give a larger --memory, or the keys in parts",
+			path, err, cli.SizeFlag(memory/4), cli.SizeFlag(memory))
 	case err != nil:
 		return nil, cli.Usagef("--key-file %s: %w", path, err)
 	}

@@ -110,10 +110,11 @@ func TestNothingPasses(t *testing.T) {
 	for _, c := range []struct {
 		filter string
 		none   bool
-	}{{"", false}, {"--match s1:bigh", false}, {"--match S1:*", true}, {"--regex ^x", true}, {"--type stream", true}, {"--type set --min-elements 99999", true},
-		{"--ttl-from 9000d", true}, {"--db 0", false}} {
+	}{{"", false}, {"--match s1:bigh", false}, {"--match S1:*", true}, {"--regex ^x", true}, {"--type stream", true},
+		{"--type set --min-elements 99999", true}, {"--ttl-from 9000d", true}, {"--db 0", false}} {
 		filter := strings.Fields(c.filter)
-		for _, args := range [][]string{{"verify", src}, {"verify", "--format", "json", src}, {"verify", src, "--against", src}, {"diff", src, src},
+		for _, args := range [][]string{{"verify", src}, {"verify", "--format", "json", src}, {"verify", src, "--against", src},
+			{"diff", src, src},
 			{"diff", "--direct", src, src}, {"fingerprint", "-o", sum, src}, {"fingerprint", "--check", sum, src}, {"inspect", src}, {"dump", src}} {
 			args = slices.Concat(args, filter)
 			r := kvferry(t, args...)

@@ -97,7 +97,8 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 }
 
 // fingerprintFormats are the output formats of fingerprint.
-var fingerprintFormats = []cli.Option[fingerprintPrinter]{{Name: "json", Means: render.Fingerprint}, {Name: "text", Means: render.FingerprintText}}
+var fingerprintFormats = []cli.Option[fingerprintPrinter]{{Name: "json", Means: render.Fingerprint},
+	{Name: "text", Means: render.FingerprintText}}
 
 // fingerprintPrinter prints a fingerprint with the version of kvferry.
 type fingerprintPrinter = func(w io.Writer, tool string, f *inspect.FingerprintFile) error

@@ -119,7 +119,8 @@ func TestMoments(t *testing.T) {
 		if err := again.Set(f.String()); err != nil || *again.moment != *f.moment {
 			t.Errorf("%q is written as %q: %v", s, f.String(), err)
 		}
-		before, after := filter.Selection{ExpireFrom: f.moment, ExpireTo: &filter.Moment{At: time.UnixMilli(want)}}, filter.Selection{ExpireFrom: f.moment, ExpireTo: &filter.Moment{At: time.UnixMilli(want + 1)}}
+		before, after := filter.Selection{ExpireFrom: f.moment, ExpireTo: &filter.Moment{At: time.UnixMilli(want)}},
+			filter.Selection{ExpireFrom: f.moment, ExpireTo: &filter.Moment{At: time.UnixMilli(want + 1)}}
 		if before.Validate(now) == nil || after.Validate(now) != nil {
 			t.Errorf("%q is not %d", s, want)
 		}
@@ -160,8 +161,9 @@ func TestNumbersSayWhatNothingMeans(t *testing.T) {
 			}
 		})
 	}
-	for name, want := range map[string]int{"workers": 8, "memory": 12, "sample": 9, "top": 1, "limit": 3, "max": 1, "max-findings": 1,
-		"min-bytes": 9, "min-elements": 9, "prefix-depth": 1, "version-epoch": 2, "port": 1, "max-clients": 1} {
+	for name, want := range map[string]int{"workers": 8, "memory": 12, "sample": 9, "top": 1, "limit": 3, "max": 1,
+		"max-findings": 1,
+		"min-bytes":    9, "min-elements": 9, "prefix-depth": 1, "version-epoch": 2, "port": 1, "max-clients": 1} {
 		if numbers[name] != want {
 			t.Errorf("--%s is a number of %d commands, want %d", name, numbers[name], want)
 		}

@@ -52,8 +52,8 @@ datasets:
   - source: %[1]s/in/[E]*/dump
     target: nemo:%[1]s/new/refused
 `, dir, s3test.Bucket, f.URL)
-	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(filepath.Join(dir, "in", "shop-list"), nil, 0o600),
-		os.Mkdir(filepath.Join(dir, "new"), 0o755)); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600),
+		os.WriteFile(filepath.Join(dir, "in", "shop-list"), nil, 0o600), os.Mkdir(filepath.Join(dir, "new"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return dir, file
@@ -71,7 +71,8 @@ func TestFleet(t *testing.T) {
 		for _, s := range all {
 			got = append(got, fmt.Sprintf("%s %s %d/%d %d", s.Name, s.State, s.PartsDone, s.Parts, s.Exit))
 		}
-		if text := strings.Join(got, "; "); text != want || (r.code == cli.ExitOK) != !strings.Contains(text, "failed") && !strings.Contains(text, "open") {
+		text := strings.Join(got, "; ")
+		if text != want || (r.code == cli.ExitOK) != !strings.Contains(text, "failed") && !strings.Contains(text, "open") {
 			t.Errorf("exit %d: %s\nwant %s\n%s", r.code, text, want, r.stderr)
 		}
 		return all
@@ -96,14 +97,17 @@ func TestFleet(t *testing.T) {
 		}
 	}
 	all = state("shop-a open 3/4 0; shop-b done 1/1 0; Edge 1 failed 0/1 4")
-	if !slices.Equal(all[0].Next, append([]string{lines[0]}, lines[4:10]...)) || !strings.HasPrefix(all[2].Next[0], "kvferry convert --dry-run ") || all[2].Next[1] != lines[11] {
+	if !slices.Equal(all[0].Next, append([]string{lines[0]}, lines[4:10]...)) ||
+		!strings.HasPrefix(all[2].Next[0], "kvferry convert --dry-run ") || all[2].Next[1] != lines[11] {
 		t.Errorf("what is next: %q, %q", all[0].Next, all[2].Next)
 	}
-	if s := all[1]; s.Records == 0 || s.SourceBytes == 0 || s.TargetBytes == 0 || s.Seconds == 0 || all[0].Records == 0 || all[2].Error == "" {
+	if s := all[1]; s.Records == 0 || s.SourceBytes == 0 || s.TargetBytes == 0 || s.Seconds == 0 || all[0].Records == 0 ||
+		all[2].Error == "" {
 		t.Errorf("the states have no figures: %+v", all)
 	}
 	page := kvferry(t, "fleet", "--reports", filepath.Join(dir, "new"), "--format", "html", file).stdout
-	for _, want := range []string{"1 done, 1 failed, 1 open", "<td class=\"text\">shop-a</td>", "<th scope=\"col\">records</th>", "<td class=\"text\">failed (4)", "3 of 4"} {
+	for _, want := range []string{"1 done, 1 failed, 1 open", "<td class=\"text\">shop-a</td>", "<th scope=\"col\">records</th>",
+		"<td class=\"text\">failed (4)", "3 of 4"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s:\n%s", want, page)
 		}
@@ -180,12 +184,15 @@ func TestFleetManifests(t *testing.T) {
 				continue
 			}
 			c := doc.Spec.Template.Spec.Containers[0]
-			if all := strings.Join(c.Args, " "); c.Image != "registry/kvferry:1" || c.Resources.Limits.Memory != "2Gi" || !strings.Contains(all, "--failure-report") || !strings.Contains(all, dir) {
+			all := strings.Join(c.Args, " ")
+			if c.Image != "registry/kvferry:1" || c.Resources.Limits.Memory != "2Gi" ||
+				!strings.Contains(all, "--failure-report") || !strings.Contains(all, dir) {
 				t.Errorf("%+v", c)
 			}
 		}
 	}
-	want := []string{"Job kvferry-shop-a-parts 4", "Job kvferry-shop-a-assemble 1", "Job kvferry-shop-a-proofs 4", "Job kvferry-shop-a-finish 1", "Job kvferry-shop-b 1",
+	want := []string{"Job kvferry-shop-a-parts 4", "Job kvferry-shop-a-assemble 1", "Job kvferry-shop-a-proofs 4",
+		"Job kvferry-shop-a-finish 1", "Job kvferry-shop-b 1",
 		"Job kvferry-" + fleet.JobName("Edge 1") + " 1", "Workflow kvferry-shop-a 0 --part={{item}}/44 --assemble --prove={{item}}/44 --finish",
 		"Workflow kvferry-shop-b 0 --allow-loss=expiry-2038,expiry-ms,field-expiry", "Workflow kvferry-" + fleet.JobName("Edge 1") + " 0 --memory=1536MiB"}
 	if !slices.Equal(names, want) || fleet.JobName("Edge 1") == fleet.JobName("edge-1") {
@@ -261,7 +268,8 @@ func TestFleetOddReports(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "f.yaml")
-	for name, text := range map[string]string{"f.yaml": "datasets:\n  - source: DIR\n    target: nemo:DIR/new", "a.kvferry-report.json": "no JSON \u009b",
+	for name, text := range map[string]string{"f.yaml": "datasets:\n  - source: DIR\n    target: nemo:DIR/new",
+		"a.kvferry-report.json": "no JSON \u009b",
 		"b.kvferry-report.json": "[1]", "c\u202e.kvferry-failure.json": `{"part": "x"}`} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600); err != nil {
 			t.Fatal(err)
@@ -274,7 +282,8 @@ func TestFleetOddReports(t *testing.T) {
 			named += r.stdout
 		}
 		for _, want := range []string{"a.kvferry-report.json", "b.kvferry-report.json", `c\u202e.kvferry-failure.json`} {
-			if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "not read: "+filepath.Join(dir, want)) || strings.Contains(named, "\u202e") {
+			if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "not read: "+filepath.Join(dir, want)) ||
+				strings.Contains(named, "\u202e") {
 				t.Errorf("%s: exit %d: %s", want, r.code, named)
 			}
 		}
@@ -330,7 +339,8 @@ datasets:
 	}
 	for n, script := range parallelScripts(t, ok(t, "fleet", "--as", "kubernetes", file)) {
 		for k := range 4 {
-			cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf("kvferry() { %s=\"$(printf '%%s\\n' \"$@\")\" %s; }\n%s", argsEnv, exe, strings.TrimPrefix(script, "exec ")))
+			cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf("kvferry() { %s=\"$(printf '%%s\\n' \"$@\")\" %s; }\n%s", argsEnv,
+				exe, strings.TrimPrefix(script, "exec ")))
 			cmd.Env = append(os.Environ(), fmt.Sprint("JOB_COMPLETION_INDEX=", k))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v, %s", script, err, out)
@@ -351,7 +361,8 @@ datasets:
 	if treeBytes(t, one) != treeBytes(t, filepath.Join(dir, "new/shop-a export")) {
 		t.Error("the parts of the dump make something else")
 	}
-	for name, want := range map[string]result{"new/shop-a-verify.json": kvferry(t, "verify", "--format", "json", now, src), "new/shop-a-inspect.txt": kvferry(t, "inspect", now, src)} {
+	for name, want := range map[string]result{"new/shop-a-verify.json": kvferry(t, "verify", "--format", "json", now, src),
+		"new/shop-a-inspect.txt": kvferry(t, "inspect", now, src)} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want.stdout {
 			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got, want.stdout)
 		}

@@ -38,7 +38,8 @@ func TestForeignTableInEveryCommand(t *testing.T) {
 			unchanged(t, dir)
 			dst := filepath.Join(t.TempDir(), "out")
 			src := c.format.Name() + ":" + dir
-			for _, args := range [][]string{{"dump", src}, {"verify", src}, {"inspect", src}, {"fingerprint", src}, {"explain", src, "k"},
+			for _, args := range [][]string{{"dump", src}, {"verify", src}, {"inspect", src}, {"fingerprint", src},
+				{"explain", src, "k"},
 				{"diff", src, c.format.Name() + ":" + sound}, {"convert", src, "nemo:" + dst}, {"convert", "--no-prove", src, "nemo:" + dst}} {
 				r := kvferry(t, args...)
 				if r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, "it is not the table that the MANIFEST names") {
@@ -62,7 +63,8 @@ func TestForeignTableInEveryCommand(t *testing.T) {
 // commands that treat the remaining rows as complete.
 func TestLogsInEveryCommand(t *testing.T) {
 	put := func(seq uint64) *writes {
-		return (&writes{seq: seq}).add("put", nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte("a")}), nemo.AppendPlain(nil, nemo.Plain{Bytes: nk, Suffix: nv1}))
+		return (&writes{seq: seq}).add("put", nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte("a")}),
+			nemo.AppendPlain(nil, nemo.Plain{Bytes: nk, Suffix: nv1}))
 	}
 	for _, c := range []struct {
 		kind  string
@@ -80,10 +82,11 @@ func TestLogsInEveryCommand(t *testing.T) {
 			c.do(t, filepath.Join(dir, "hash"))
 			unchanged(t, dir)
 			src, dst := "nemo:"+dir, filepath.Join(t.TempDir(), "out")
-			for _, args := range [][]string{{"dump", src}, {"verify", src}, {"inspect", src}, {"fingerprint", src}, {"explain", src, "k"},
-				{"diff", src, src}, {"convert", src, "blackwidow:" + dst}} {
+			for _, args := range [][]string{{"dump", src}, {"verify", src}, {"inspect", src}, {"fingerprint", src},
+				{"explain", src, "k"}, {"diff", src, src}, {"convert", src, "blackwidow:" + dst}} {
 				r := kvferry(t, args...)
-				if !strings.Contains(r.stdout+r.stderr, strings.Fields(c.kind)[1]) || c.fails && slices.Contains([]string{"dump", "verify", "explain", "convert"}, args[0]) && r.code == cli.ExitOK {
+				if !strings.Contains(r.stdout+r.stderr, strings.Fields(c.kind)[1]) || c.fails &&
+					slices.Contains([]string{"dump", "verify", "explain", "convert"}, args[0]) && r.code == cli.ExitOK {
 					t.Errorf("%s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 				}
 			}

@@ -23,7 +23,9 @@ func (a *App) formats() *cobra.Command {
 		Example: "  kvferry formats\n  kvferry formats --format markdown > compatibility.md",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return print(cmd.OutOrStdout(), a.Formats) },
 	}
-	cli.Choose(cmd.Flags(), &print, "format", []cli.Option[func(io.Writer, []format.Format) error]{{Name: "text", Means: formatsText}, {Name: "json", Means: formatsJSON}, {Name: "markdown", Means: writeCompat}}, "output format, also as -f NAME; markdown also lists what each pair of formats may lose")
+	cli.Choose(cmd.Flags(), &print, "format",
+		[]cli.Option[func(io.Writer, []format.Format) error]{{Name: "text", Means: formatsText},
+			{Name: "json", Means: formatsJSON}, {Name: "markdown", Means: writeCompat}}, "output format, also as -f NAME; markdown also lists what each pair of formats may lose")
 	return cmd
 }
 
@@ -53,8 +55,8 @@ func formatsJSON(w io.Writer, formats []format.Format) error {
 	out := []entry{}
 	for _, f := range formats {
 		l := f.Limits()
-		e := entry{Name: f.Name(), Detail: l.Detail, Servers: []server{}, Stores: []support{}, Seconds: l.Seconds, MaxExpireMS: l.MaxExpireMS,
-			MaxKey: l.MaxKey, EmptyKey: l.EmptyKey, SameName: l.SameName}
+		e := entry{Name: f.Name(), Detail: l.Detail, Servers: []server{}, Stores: []support{}, Seconds: l.Seconds,
+			MaxExpireMS: l.MaxExpireMS, MaxKey: l.MaxKey, EmptyKey: l.EmptyKey, SameName: l.SameName}
 		for _, s := range catalog.Servers(f) {
 			e.Servers = append(e.Servers, server{s.Name, s.Detail})
 		}

@@ -262,7 +262,8 @@ func startRedis(t *testing.T) *redisServer {
 	}
 	dir := t.TempDir()
 	r := &redisServer{sock: filepath.Join(dir, "s")}
-	cmd := exec.Command(exe, "--port", "0", "--unixsocket", r.sock, "--save", "", "--appendonly", "no", "--dir", dir, "--repl-diskless-sync-delay", "0")
+	cmd := exec.Command(exe, "--port", "0", "--unixsocket", r.sock, "--save", "", "--appendonly", "no", "--dir", dir,
+		"--repl-diskless-sync-delay", "0")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,8 @@ func TestOutputFull(t *testing.T) {
 		r := full(t, args...)
 		lines := strings.SplitAfter(r.stderr, "\n")
 		last := lines[max(0, len(lines)-2)]
-		if r.code != cli.ExitFailed || strings.Count(last, "no space left on device") != 1 || strings.Count(r.stderr, "no space left") != 1 {
+		if r.code != cli.ExitFailed || strings.Count(last, "no space left on device") != 1 ||
+			strings.Count(r.stderr, "no space left") != 1 {
 			t.Errorf("kvferry %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
 		}
 	}

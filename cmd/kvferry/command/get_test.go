@@ -19,7 +19,8 @@ import (
 func TestGetReadsNoNeighbours(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "src")
-	target, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
+	target, err := nemo.New().Create(context.Background(), dir,
+		&format.CreateOptions{Create: build.Create, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
 	if err != nil {
 		t.Fatal(err)
 	}

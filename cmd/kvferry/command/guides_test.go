@@ -111,8 +111,9 @@ func TestDamagedDatabase(t *testing.T) {
 			if r := kvferry(t, "dump", dir); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "--salvage") {
 				t.Errorf("%s, %s: dump without --salvage: exit %d: %s", src.name, d.name, r.code, r.stderr)
 			}
-			followTo(t, root, "damaged.md", src.target, map[string]int{"verify /data/damaged": cli.ExitFindings, "dump --salvage": cli.ExitFindings,
-				"explain": cli.ExitFindings, "diff": diff})
+			followTo(t, root, "damaged.md", src.target,
+				map[string]int{"verify /data/damaged": cli.ExitFindings, "dump --salvage": cli.ExitFindings,
+					"explain": cli.ExitFindings, "diff": diff})
 		}
 	}
 }

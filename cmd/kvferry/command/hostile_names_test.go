@@ -47,7 +47,8 @@ func TestHostileNames(t *testing.T) {
 	if err := os.WriteFile(table, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"verify", dir}, {"dump", "--salvage", dir}, {"convert", "--allow-loss", "damaged", dir, "rdb:" + filepath.Join(t.TempDir(), "y.rdb")}} {
+	for _, args := range [][]string{{"verify", dir}, {"dump", "--salvage", dir},
+		{"convert", "--allow-loss", "damaged", dir, "rdb:" + filepath.Join(t.TempDir(), "y.rdb")}} {
 		r := kvferry(t, args...)
 		if args[0] != "dump" {
 			texts = append(texts, r.stdout)
@@ -93,7 +94,8 @@ func TestHostilePaths(t *testing.T) {
 	}
 	n := 0
 	for _, src := range []string{dir, rdb, filepath.Join(world, "bad"+hostile), filepath.Join(world, "none"+hostile)} {
-		for _, words := range [][]string{{"inspect"}, {"inspect", "--format=json"}, {"inspect", "--format=html"}, {"verify"}, {"verify", "--format=json"},
+		for _, words := range [][]string{{"inspect"}, {"inspect", "--format=json"}, {"inspect", "--format=html"}, {"verify"},
+			{"verify", "--format=json"},
 			{"verify", "--format=junit"}, {"verify", "--format=sarif"}, {"verify", "--part=1/1", "--now=2027-01-01"}, {"fingerprint"}, {"fingerprint", "--format=text"},
 			{"dump", "--salvage"}, {"keys"}, {"diff", dir}, {"diff", "--format=json", dir}, {"diff", "--format=patch", dir}, {"plan"}, {"convert", "--failure-report"},
 			{"convert", "--allow-loss=damaged", "--on-conflict=rename"}, {"explain"}, {"explain", "--format=json"}} {

@@ -68,7 +68,8 @@ func (f *inspectFlags) fitsTop() error {
 		return nil
 	}
 	need := cli.SizeFlag((withoutLists + 2*int64(f.top)*topMemory + 1<<20 - 1) >> 20 << 20)
-	return cli.Usagef("--top %d: the lists do not fit into --memory %s; use --memory %s, or --top %d", f.top, cli.SizeFlag(memory), need, most)
+	return cli.Usagef("--top %d: the lists do not fit into --memory %s; use --memory %s, or --top %d", f.top,
+		cli.SizeFlag(memory), need, most)
 }
 
 // inspectFlags are the flags of inspect.
@@ -98,12 +99,14 @@ func (a *App) inspect() *cobra.Command {
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
 	f.top = 20
-	fs.Var(cli.Number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none", maxTop))
+	fs.Var(cli.Number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none",
+		maxTop))
 	cli.Choose(fs, &f.print, "format", inspectFormats, "output format, also as -f NAME")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = keyshape.Auto, keyshape.MaxDepth
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")
-	fs.Var(cli.Number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth", fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", keyshape.MaxDepth))
+	fs.Var(cli.Number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth",
+		fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", keyshape.MaxDepth))
 	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always on for Redis files and servers")
 	fs.Var(&f.part, "part", partUsage)
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
@@ -154,9 +157,11 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) e
 }
 
 // collect counts a dataset, or a part into its report. Of a part there is no result.
-func (f *inspectFlags) collect(ctx context.Context, d *Dataset, rep *inspect.PartFile, location string) (out *stats.Result, err error) {
+func (f *inspectFlags) collect(ctx context.Context, d *Dataset, rep *inspect.PartFile,
+	location string) (out *stats.Result, err error) {
 	err = d.ordered(ctx, func() error {
-		o := &stats.Options{Scan: *d.Scan, Location: location, Stores: d.Stores, Top: f.top, Delimiter: string(f.delimiter), Depth: f.depth,
+		o := &stats.Options{Scan: *d.Scan, Location: location, Stores: d.Stores, Top: f.top, Delimiter: string(f.delimiter),
+			Depth: f.depth,
 			Redis: f.redis || d.Opened.Source.Format().Limits().Place.IsRedis()}
 		if rep == nil {
 			out, err = stats.Collect(ctx, o)

@@ -93,12 +93,14 @@ func TestInspectDeletable(t *testing.T) {
 	if out := strings.Join(shown(t, got.Deletable[0].Command), ""); !strings.Contains(out, "gone") {
 		t.Errorf("expired: %s", out)
 	}
-	if out := strings.Join(shown(t, got.Deletable[1].Command), ""); !strings.Contains(out, "sess[07]:x") || !strings.Contains(out, "sess[27]:x") {
+	if out := strings.Join(shown(t, got.Deletable[1].Command), ""); !strings.Contains(out, "sess[07]:x") ||
+		!strings.Contains(out, "sess[27]:x") {
 		t.Errorf("without expiry: %s", out)
 	}
 	// Filters go on the command lines, too.
 	_, got = inspectJSON(t, src, "--match", "gone", "--match", "a*", "--type", "string")
-	if lines := shown(t, got.Deletable[0].Command); len(got.Deletable) != 2 || len(lines) != 2 || !strings.Contains(got.Deletable[0].Command, "--type string") {
+	if lines := shown(t, got.Deletable[0].Command); len(got.Deletable) != 2 || len(lines) != 2 ||
+		!strings.Contains(got.Deletable[0].Command, "--type string") {
 		t.Errorf("%+v: %q", got.Deletable, lines)
 	}
 	html := filepath.Join(t.TempDir(), "page.html")

@@ -104,17 +104,20 @@ func TestNamesakesOfLibraries(t *testing.T) {
 			{"aux", `"key":"MODULE_AUX ReJSON-RL","keyless":"module-aux"}`}, {"FUNCTION alone", `"key":"FUNCTION alone"}`},
 		} {
 			r := kvferry(t, "diff", "--format", "patch", src, namesakes(t, src == behind, x.without))
-			if r.code != cli.ExitFindings || !strings.HasPrefix(r.stdout, `{"op":"remove","db":"0","type":"other",`+x.missing) || strings.Count(r.stdout, `"op":"remove"`) != 1 {
+			if r.code != cli.ExitFindings || !strings.HasPrefix(r.stdout, `{"op":"remove","db":"0","type":"other",`+x.missing) ||
+				strings.Count(r.stdout, `"op":"remove"`) != 1 {
 				t.Errorf("without %s: exit %d, %s", x.without, r.code, r.stdout)
 			}
 		}
-		for without, line := range map[string]string{"library": `missing 0 other "FUNCTION x" (a function, not a key)`, "FUNCTION x": `missing 0 other "FUNCTION x"`} {
+		for without, line := range map[string]string{"library": `missing 0 other "FUNCTION x" (a function, not a key)`,
+			"FUNCTION x": `missing 0 other "FUNCTION x"`} {
 			if r := kvferry(t, "diff", src, namesakes(t, src == behind, without)); !strings.HasPrefix(r.stdout, line+"\n") {
 				t.Errorf("without %s: %s", without, r.stdout)
 			}
 		}
 		out := ok(t, "explain", src, "FUNCTION x")
-		for _, want := range []string{`other alive, 1 element, expires at 2100-01-01T00:00:00Z`, `other alive, a function, not a key, 1 element, never expires`, "2 rows, 2 alive"} {
+		for _, want := range []string{`other alive, 1 element, expires at 2100-01-01T00:00:00Z`,
+			`other alive, a function, not a key, 1 element, never expires`, "2 rows, 2 alive"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in %s", want, out)
 			}

@@ -37,7 +37,8 @@ type datasetPlant struct {
 func leveldbPlants() []datasetPlant {
 	const at = int64(1900000000000)
 	ttlRow := func(ms int64) []byte {
-		return codec.AppendKey(nil, codec.AppendText(nil, []byte("__TTL_DB__")), nil, codec.KindTTL, codec.IntData(ms), ardbText("0"), ardbText("t"))
+		return codec.AppendKey(nil, codec.AppendText(nil, []byte("__TTL_DB__")), nil, codec.KindTTL, codec.IntData(ms),
+			ardbText("0"), ardbText("t"))
 	}
 	plant := func(name, want string, do func(r *rows)) datasetPlant {
 		return datasetPlant{name, want, func(t *testing.T) string {
@@ -51,7 +52,8 @@ func leveldbPlants() []datasetPlant {
 	return []datasetPlant{
 		plant("nothing", "", func(*rows) {}),
 		plant("moved", "note int-namespace", func(r *rows) {
-			r.put("default", codec.AppendKey(nil, codec.AppendInt(nil, 1), nk, codec.KindMeta), ardbValue(codec.KindString, ardbText("v")))
+			r.put("default", codec.AppendKey(nil, codec.AppendInt(nil, 1), nk, codec.KindMeta),
+				ardbValue(codec.KindString, ardbText("v")))
 		}),
 		plant("stale", "note stale-ttl-rows", func(r *rows) { r.put("default", ttlRow(at+1), ardbValue(codec.KindTTL)) }),
 		plant("not indexed", "note missing-ttl-row", func(r *rows) { r.del("default", ttlRow(at)) }),
@@ -219,7 +221,8 @@ var notPlanted = map[string]string{
 }
 
 // kvrocksKinds are planted in memory by tests of the format (TestPlanted, TestSlots).
-var kvrocksKinds = []string{kvrocks.FindUnknownFamily, kvrocks.FindBadValue, kvrocks.FindSegment, kvrocks.FindShortSegment, kvrocks.FindSlot,
+var kvrocksKinds = []string{kvrocks.FindUnknownFamily, kvrocks.FindBadValue, kvrocks.FindSegment, kvrocks.FindShortSegment,
+	kvrocks.FindSlot,
 	kvrocks.FindFutureVersion, kvrocks.FindFieldBounds, kvrocks.FindLeftBehind, kvrocks.FindLongBitmap, kvrocks.FindModule,
 	kvrocks.FindStreamBounds, kvrocks.FindStreamGroup, kvrocks.FindOldGroups}
 
@@ -228,7 +231,8 @@ func rdbPlants() []datasetPlant {
 	plant := func(name, want, body string) datasetPlant {
 		return datasetPlant{name, want, func(t *testing.T) string {
 			path := filepath.Join(t.TempDir(), "dump.rdb")
-			if err := os.WriteFile(path, []byte("REDIS0013\xfe\x00"+body+"\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644); err != nil {
+			err := os.WriteFile(path, []byte("REDIS0013\xfe\x00"+body+"\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644)
+			if err != nil {
 				t.Fatal(err)
 			}
 			return path

@@ -23,7 +23,8 @@ func TestKvrocksToRedis(t *testing.T) {
 			t.Parallel()
 			src := place{format: "kvrocks", store: "rocksdb", path: golden(t, name)}
 			dir := t.TempDir()
-			out := ok(t, "convert", src.String(), "rdb:"+filepath.Join(dir, "dump.rdb"), "--rdb-version", "10", "--allow-loss", record.LossModule)
+			out := ok(t, "convert", src.String(), "rdb:"+filepath.Join(dir, "dump.rdb"), "--rdb-version", "10", "--allow-loss",
+				record.LossModule)
 			if name == "kvrocks-modules" && !strings.Contains(out, "loss module: 42 left out") { // counts values, not rows
 				t.Errorf("other losses: %s", out)
 			}
@@ -42,7 +43,9 @@ func TestCommandsOfModules(t *testing.T) {
 	t.Parallel()
 	src, file := golden(t, "kvrocks-modules"), filepath.Join(t.TempDir(), "out.resp")
 	r := kvferry(t, "dump", "-o", file, src)
-	if st, err := os.Stat(file); r.code != cli.ExitLossy || !strings.Contains(r.stderr, "records left out: no command makes values of modules") || err != nil || st.Size() == 0 {
+	st, err := os.Stat(file)
+	if r.code != cli.ExitLossy || !strings.Contains(r.stderr, "records left out: no command makes values of modules") ||
+		err != nil || st.Size() == 0 {
 		t.Errorf("exit %d: %s, %v", r.code, r.stderr, err)
 	}
 	if r := kvferry(t, "dump", "--format", "resp", "--type", "string,hash", src); r.code != cli.ExitOK || r.stderr != "" {
@@ -54,7 +57,8 @@ func TestCommandsOfModules(t *testing.T) {
 // hold them.
 func TestFieldExpiryThere(t *testing.T) {
 	t.Parallel()
-	src, there, back := filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz"), filepath.Join(t.TempDir(), "kvrocks"), filepath.Join(t.TempDir(), "back.rdb")
+	src, there, back := filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz"), filepath.Join(t.TempDir(),
+		"kvrocks"), filepath.Join(t.TempDir(), "back.rdb")
 	for _, args := range [][]string{
 		{"convert", "--allow-loss", "module,stream-id", src, "kvrocks2.17:" + there},
 		{"convert", "--allow-loss", "module", "--rdb-version", "valkey80", there, "rdb:" + back},
@@ -65,18 +69,22 @@ func TestFieldExpiryThere(t *testing.T) {
 			t.Fatalf("%q: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
-	if r := kvferry(t, "dump", "--type", "hash", "--db", "__namespace", there); len(regexp.MustCompile(`,[0-9]{13}\]`).FindAllString(r.stdout, -1)) < 10 {
+	if r := kvferry(t, "dump", "--type", "hash", "--db", "__namespace",
+		there); len(regexp.MustCompile(`,[0-9]{13}\]`).FindAllString(r.stdout, -1)) < 10 {
 		t.Errorf("fields do not expire: %.200s", r.stdout)
 	}
-	expiring := regexp.MustCompile(`"key":"([^"]+)",.*,[0-9]{13}\]`).FindStringSubmatch(kvferry(t, "dump", "--type", "hash", "--db", "__namespace", there).stdout)
+	expiring := regexp.MustCompile(`"key":"([^"]+)",.*,[0-9]{13}\]`).FindStringSubmatch(
+		kvferry(t, "dump", "--type", "hash", "--db", "__namespace", there).stdout)
 	for now, want := range map[string]bool{"2001-01-01T00:00:00Z": false, "2200-01-01T00:00:00Z": true} {
 		r := kvferry(t, "explain", "--now", now, there, expiring[1])
-		if gone := strings.Contains(r.stdout, "the field expired at ") && strings.Contains(r.stdout, " expired, "); r.code != cli.ExitOK || gone != want {
+		gone := strings.Contains(r.stdout, "the field expired at ") && strings.Contains(r.stdout, " expired, ")
+		if r.code != cli.ExitOK || gone != want {
 			t.Errorf("explain as of %s: exit %d: %s%s", now, r.code, r.stdout, r.stderr)
 		}
 	}
 	for _, to := range []string{"kvrocks", "kvrocks2.15", "kvrocks2.9"} {
-		if r := kvferry(t, "convert", "--dry-run", there, to+":"+filepath.Join(t.TempDir(), "old")); r.code != cli.ExitLossy || !strings.Contains(r.stdout, "loss field-expiry: ") {
+		r := kvferry(t, "convert", "--dry-run", there, to+":"+filepath.Join(t.TempDir(), "old"))
+		if r.code != cli.ExitLossy || !strings.Contains(r.stdout, "loss field-expiry: ") {
 			t.Errorf("%s: exit %d: %s%s", to, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -122,7 +130,8 @@ func readForRedis(t *testing.T, p place) map[string]string {
 	names := (&model{dbs: src.Databases(), home: homeOf(p.limits(t))}).names(&limits)
 	out := map[string]string{}
 	for _, db := range src.Databases() {
-		r, err := src.Records(context.Background(), db, record.RedisTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+		r, err := src.Records(context.Background(), db, record.RedisTypes, format.Span{},
+			&format.Env{Now: time.Now(), TempDir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,8 @@ func peak(t *testing.T, args ...string) int64 {
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), limitEnv+"=1", "GOGC=") // the default that users have
-	cmd.Dir = t.TempDir()                                                                        // a conversion to a server writes its report there
+	// a conversion to a server writes its report there
+	cmd.Dir = t.TempDir()
 	out, err := cmd.CombinedOutput()
 	if differ := args[0] == "diff" && cmd.ProcessState.ExitCode() == cli.ExitFindings; err != nil && !differ {
 		t.Fatalf("%v: %v\n%s", args, err, out)
@@ -116,7 +117,8 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 		format  string
 		workers []int
 		read    string // the command that reads the target
-	}{{"blackwidow", []int{1, 4}, "inspect"}, {"floyd", []int{2}, "verify"}, {"kvrocks", []int{4}, "fingerprint"}, {"rdb", []int{1}, "fingerprint"}} {
+	}{{"blackwidow", []int{1, 4}, "inspect"}, {"floyd", []int{2}, "verify"}, {"kvrocks", []int{4}, "fingerprint"},
+		{"rdb", []int{1}, "fingerprint"}} {
 		for i, workers := range to.workers {
 			dst := filepath.Join(t.TempDir(), "dst")
 			within([]int{workers}, "convert", "-q", src, to.format+":"+dst)
@@ -168,7 +170,8 @@ func TestLargeCommandsStayWithinMemory(t *testing.T) {
 	b := make([]byte, row)
 	rand.NewChaCha8([32]byte{9}).Read(b)
 	value := string(b)
-	log := largeCommands(t, []string{"SELECT", "0"}, []string{"SET", "s", value}, []string{"MULTI"}, []string{"HSET", "h", "f", value},
+	log := largeCommands(t, []string{"SELECT", "0"}, []string{"SET", "s", value}, []string{"MULTI"},
+		[]string{"HSET", "h", "f", value},
 		[]string{"HSET", "h", "g", value}, []string{"EXEC"}, []string{"RPUSH", "l", value}, []string{"RPUSH", "l", value})
 	within := limit(t, memory, row)
 	for format, workers := range map[string]int{"nemo": 4, "ardb": 1} { // their writers sort rows
@@ -185,7 +188,8 @@ func TestLargeCommandsStayWithinMemory(t *testing.T) {
 	within([]int{2}, "diff", "-q", "--format", "patch", "-o", patch, "aof:"+log, server)
 	within([]int{1}, "patch", patch, server)
 	within([]int{4}, "convert", "-q", "--replace", "aof:"+largeCommands(t, several...), server)
-	streams := largeCommands(t, []string{"SELECT", "0"}, []string{"XADD", "x", "1-1", "f", value}, []string{"XADD", "x", "2-1", "f", value})
+	streams := largeCommands(t, []string{"SELECT", "0"}, []string{"XADD", "x", "1-1", "f", value},
+		[]string{"XADD", "x", "2-1", "f", value})
 	for _, format := range []string{"rdb", "ardb"} {
 		within([]int{1}, "convert", "-q", "aof:"+streams, format+":"+filepath.Join(t.TempDir(), "dst"))
 	}

@@ -117,7 +117,8 @@ func TestLiveResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := ok(t, args...)
-	if rep := reportOf(t, strings.TrimSuffix(work[0], ".kvferry")); !rep.Timings.Resumed || !rep.Proof.Done || rep.Proof.Expired != 1 || !strings.Contains(out, "1 record expired meanwhile") {
+	rep := reportOf(t, strings.TrimSuffix(work[0], ".kvferry"))
+	if !rep.Timings.Resumed || !rep.Proof.Done || rep.Proof.Expired != 1 || !strings.Contains(out, "1 record expired meanwhile") {
 		t.Errorf("resumed %v, proof %+v\n%s", rep.Timings.Resumed, rep.Proof, out)
 	}
 	if n := calls(t, s.Client(), "set"); n != "41" {

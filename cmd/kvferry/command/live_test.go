@@ -16,7 +16,8 @@ import (
 // TestLive copies a dataset to a server and back. Every command reads the server and treats -0, which servers turn
 // into 0, as equal.
 func TestLive(t *testing.T) {
-	minus := small{typ: record.ZSet, key: "zero", elems: []record.Element{{Name: []byte("a"), Score: math.Copysign(0, -1)}, {Name: []byte("b"), Score: 1}}}
+	minus := small{typ: record.ZSet, key: "zero",
+		elems: []record.Element{{Name: []byte("a"), Score: math.Copysign(0, -1)}, {Name: []byte("b"), Score: 1}}}
 	src := buildSmall(t, formatOf(t, "pika3.5"), append(floydSet(), minus)...)
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0", "--requirepass", "secret")
 	t.Chdir(t.TempDir())
@@ -41,7 +42,8 @@ func TestLive(t *testing.T) {
 	if out := ok(t, "diff", "--direct", server, src); !strings.Contains(out, "-0 is 0") {
 		t.Errorf("diff: %s", out)
 	}
-	if r := kvferry(t, "diff", src, strings.Replace(server, "//", "//nobody@", 1)); r.code != cli.ExitFailed || strings.Contains(r.stderr, "secret") ||
+	if r := kvferry(t, "diff", src, strings.Replace(server, "//", "//nobody@", 1)); r.code != cli.ExitFailed ||
+		strings.Contains(r.stderr, "secret") ||
 		!strings.Contains(r.stderr, "password is wrong") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
@@ -55,7 +57,8 @@ func TestLive(t *testing.T) {
 	if !slices.Equal(whole, file) || len(whole) != 7 {
 		t.Errorf("the server is\n%s\nits dump\n%s", whole, file)
 	}
-	for _, args := range [][]string{{"verify", server}, {"inspect", server}, {"explain", server, "z"}, {"fingerprint", server}, {"verify", back, "--against", server}} {
+	for _, args := range [][]string{{"verify", server}, {"inspect", server}, {"explain", server, "z"}, {"fingerprint", server},
+		{"verify", back, "--against", server}} {
 		ok(t, args...)
 	}
 	for text, args := range map[string][]string{
@@ -109,7 +112,8 @@ func globbed(t *testing.T, pattern string) []string {
 // TestMemoryFull checks that data written before the server's memory is full remains, that the error names the flag
 // for starting again, and that --resume continues.
 func TestMemoryFull(t *testing.T) {
-	src := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.String, "a", "1"), smallRecord(record.String, "z", strings.Repeat("x", 8<<20)))
+	src := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.String, "a", "1"),
+		smallRecord(record.String, "z", strings.Repeat("x", 8<<20)))
 	s := redistest.Start(t, "--maxmemory", "6mb")
 	t.Chdir(t.TempDir())
 	server := "redis://" + s.Addr
@@ -118,7 +122,8 @@ func TestMemoryFull(t *testing.T) {
 	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "raise its maxmemory") || !strings.Contains(r.stderr, again) {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
-	if r := kvferry(t, "convert", "--resume", src, server); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "nothing was written; --replace") || len(globbed(t, "*.kvferry")) > 0 {
+	if r := kvferry(t, "convert", "--resume", src, server); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, "nothing was written; --replace") || len(globbed(t, "*.kvferry")) > 0 {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	if r := kvferry(t, "convert", "--replace", src, server); r.code != cli.ExitFailed || strings.Contains(r.stderr, again) {

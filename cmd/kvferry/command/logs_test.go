@@ -25,7 +25,8 @@ type writes struct {
 }
 
 // Kinds of entries in a batch, for the default column family and for others.
-var batchKinds = map[string][2]byte{"delete": {0x00, 0x04}, "put": {0x01, 0x05}, "merge": {0x02, 0x06}, "range delete": {0x0F, 0x0E}}
+var batchKinds = map[string][2]byte{"delete": {0x00, 0x04}, "put": {0x01, 0x05}, "merge": {0x02, 0x06},
+	"range delete": {0x0F, 0x0E}}
 
 func (w *writes) add(kind string, args ...[]byte) *writes {
 	w.count++

@@ -13,7 +13,8 @@ func TestLongDifferences(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1000)
 	a := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.String, "k", long+"a"), smallRecord(record.Hash, "h", "f="+long))
-	b := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.String, "k", long+"bcd"), smallRecord(record.Hash, "h", "f="+long+"y"))
+	b := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.String, "k", long+"bcd"),
+		smallRecord(record.Hash, "h", "f="+long+"y"))
 	r := kvferry(t, "diff", a, b)
 	shown := `"` + long[:64] + `"…`
 	for _, want := range []string{
@@ -31,9 +32,11 @@ func TestLongDifferences(t *testing.T) {
 func TestLongNamesDiffering(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1000)
-	a := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.Hash, "h", long+"=1", long+"f=1"), smallRecord(record.Set, "i", long+"h"), smallRecord(record.Set, "s", "short", long+"a", long+"b"),
+	a := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.Hash, "h", long+"=1", long+"f=1"),
+		smallRecord(record.Set, "i", long+"h"), smallRecord(record.Set, "s", "short", long+"a", long+"b"),
 		smallRecord(record.String, long+"1", "=v"), smallRecord(record.String, long+"2", "=v"))
-	b := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.Hash, "h", long+"=2", long+"f=2"), smallRecord(record.Set, "s", "other", long+"c"))
+	b := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.Hash, "h", long+"=2", long+"f=2"),
+		smallRecord(record.Set, "s", "other", long+"c"))
 	r := kvferry(t, "diff", a, b)
 	shown := `"` + long[:64] + `"…`
 	for _, want := range []string{

@@ -87,7 +87,8 @@ func (f *conflictFlag) Set(s string) error {
 	case s == "rename":
 		c.rename = true
 	case s != "error":
-		return errors.New("want error, rename or keep=TYPES, such as keep=zset,hash" + suggest.DidYouMean(s, []string{"error", "rename", conflictKeep}))
+		return errors.New("want error, rename or keep=TYPES, such as keep=zset,hash" +
+			suggest.DidYouMean(s, []string{"error", "rename", conflictKeep}))
 	}
 	f.sameNames, f.text = c, s
 	return nil

@@ -150,7 +150,8 @@ func (m *model) read(t testing.TB, db string, r *record.Walker) {
 				t.Fatal(err)
 			}
 			for _, e := range batch[:n] {
-				rec.elems = append(rec.elems, record.Element{Name: bytes.Clone(e.Name), Value: bytes.Clone(e.Value), Score: e.Score, ExpireMS: e.ExpireMS, Kind: e.Kind})
+				rec.elems = append(rec.elems, record.Element{Name: bytes.Clone(e.Name), Value: bytes.Clone(e.Value),
+					Score: e.Score, ExpireMS: e.ExpireMS, Kind: e.Kind})
 			}
 		}
 		if len(rec.elems) > 0 || rec.Type == record.Stream {

@@ -37,7 +37,8 @@ type failingSource struct {
 	fails func(db string, t record.TypeSet) bool
 }
 
-func (s failingSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+func (s failingSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
 	if s.fails(db, t) {
 		return nil, errPlanned
 	}
@@ -70,7 +71,8 @@ func TestMatrixResume(t *testing.T) {
 				}
 			}
 			var stderr bytes.Buffer
-			if code := app.Run(context.Background(), args, &stderr, &stderr); code != cli.ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
+			code := app.Run(context.Background(), args, &stderr, &stderr)
+			if code != cli.ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
 				t.Fatalf("%s: exit %d, %s", name, code, &stderr)
 			}
 			if got := entries(t, filepath.Dir(dst.path)); got != "whole.kvferry" {
@@ -124,7 +126,9 @@ func TestMatrixParts(t *testing.T) {
 		tasks, most := 0, 0
 		for _, part := range []string{"3/3", "1/3", "2/3"} {
 			var rep convert.PartReport
-			if err := json.Unmarshal([]byte(ok(t, append([]string{"convert", "--format", "json", "--part", part}, args...)...)), &rep); err != nil {
+			err := json.Unmarshal([]byte(ok(t, append([]string{"convert", "--format", "json", "--part", part}, args...)...)),
+				&rep)
+			if err != nil {
 				t.Fatal(err)
 			}
 			tasks, most = tasks+rep.Tasks, max(most, rep.Tasks)

@@ -246,7 +246,8 @@ func TestMatrixConflicts(t *testing.T) {
 			}
 			dst.path = filepath.Join(fastDir(t), "refused")
 			want := m.predict(t, dst, conflict{})
-			r := kvferry(t, "convert", src.String(), dst.String(), "--allow-loss", strings.Join(append(want.refusedKinds(), record.LossHyperLogLog), ","))
+			r := kvferry(t, "convert", src.String(), dst.String(), "--allow-loss",
+				strings.Join(append(want.refusedKinds(), record.LossHyperLogLog), ","))
 			text := fmt.Sprintf("%d × same-name", want.losses[record.LossSameName])
 			if r.code != cli.ExitLossy || !strings.Contains(r.stderr, text) {
 				t.Errorf("%s: exit %d, want %d and %q in %s", src, r.code, cli.ExitLossy, text, r.stderr)
@@ -282,7 +283,8 @@ func TestMatrixOneDatabase(t *testing.T) {
 func TestMatrixStreamGroups(t *testing.T) {
 	id := []byte("\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 	entry := record.Element{Name: id, Value: record.AppendPair(nil, []byte("f"), []byte("v"))}
-	dir := buildSmall(t, formatOf(t, "ardb"), smallRecord(record.String, "a", "1"), small{typ: record.Stream, key: "k", elems: []record.Element{entry}},
+	dir := buildSmall(t, formatOf(t, "ardb"), smallRecord(record.String, "a", "1"),
+		small{typ: record.Stream, key: "k", elems: []record.Element{entry}},
 		small{typ: record.Stream, key: "l", elems: []record.Element{entry}})
 	alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
 		for _, group := range []string{"g", "h"} {

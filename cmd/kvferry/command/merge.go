@@ -153,7 +153,8 @@ func (f *mergeFlags) counts(parts []*inspect.PartFile, tool string) (func(io.Wri
 }
 
 // verifications returns the result of all parts, and what prints it.
-func (f *mergeFlags) verifications(parts []*inspect.PartFile, tool string) (_ func(io.Writer) error, res *render.Result, err error) {
+func (f *mergeFlags) verifications(parts []*inspect.PartFile,
+	tool string) (_ func(io.Writer) error, res *render.Result, err error) {
 	print, err := mergeFormat(f, "verify", reports)
 	if err != nil {
 		return nil, nil, err
@@ -175,8 +176,9 @@ func (f *mergeFlags) verifications(parts []*inspect.PartFile, tool string) (_ fu
 	if _, look := errors.AsType[*verify.LookError](err); look {
 		first := parts[0]
 		every := pass.Missing(first.Parts, func(pass.Part) bool { return false })
-		return nil, nil, fmt.Errorf("%w: %w", err, &missingReports{&convert.MissingError{Target: first.Source, Missing: every, Parts: first.Parts},
-			slices.Insert(slices.DeleteFunc(first.Command, func(word string) bool { return word == "--files=auto" }), 1, "--files=always")})
+		return nil, nil, fmt.Errorf("%w: %w", err,
+			&missingReports{&convert.MissingError{Target: first.Source, Missing: every, Parts: first.Parts},
+				slices.Insert(slices.DeleteFunc(first.Command, func(word string) bool { return word == "--files=auto" }), 1, "--files=always")})
 	}
 	if err != nil {
 		return nil, nil, err

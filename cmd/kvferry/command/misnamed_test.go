@@ -22,7 +22,8 @@ func TestMisnamed(t *testing.T) {
 		{"dump", "--raw", "--keyspace", "9", src},
 	} {
 		r := kvferry(t, args...)
-		if r.code != cli.ExitUsage || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, ` "9" in `) ||
+		if r.code != cli.ExitUsage || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 ||
+			!strings.Contains(r.stderr, ` "9" in `) ||
 			!strings.Contains(r.stderr, ": want \"") {
 			t.Errorf("kvferry %s: exit %d: %s%s", strings.Join(args, " "), r.code, r.stderr, r.stdout)
 		}

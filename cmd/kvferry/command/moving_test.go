@@ -81,7 +81,8 @@ func TestMovingPika(t *testing.T) {
 		}
 		if args[0] == "convert" && want == cli.ExitOK {
 			moved++
-			if data, err := os.ReadFile(filepath.Join(args[len(args)-1][strings.Index(args[len(args)-1], ":")+1:], "info")); moved <= 2 && (err != nil || !strings.Contains(string(data), "4711")) {
+			data, err := os.ReadFile(filepath.Join(args[len(args)-1][strings.Index(args[len(args)-1], ":")+1:], "info"))
+			if moved <= 2 && (err != nil || !strings.Contains(string(data), "4711")) {
 				t.Errorf("kvferry %s: info is %q, %v", line, data, err)
 			}
 		}

@@ -71,7 +71,8 @@ func TestRenamedDatabases(t *testing.T) {
 	compare("of no name", cli.ExitUsage, nil, append(names, "--map-db", "baz=0")...)
 	compare("of no number", cli.ExitUsage, nil, "--map-db", "bar=77")
 	alter(t, filepath.Join(dst, "db3", "strings"), func(r *rows) { r.del("default", []byte("a")) })
-	compare("of what lost a record", cli.ExitFindings, []string{`missing foo (3) string "a"`, "1 record missing, 0 extra, 0 differing"}, names...)
+	compare("of what lost a record", cli.ExitFindings,
+		[]string{`missing foo (3) string "a"`, "1 record missing, 0 extra, 0 differing"}, names...)
 	for db, code := range map[string]int{"bar": cli.ExitOK, "0,1,bar": cli.ExitOK, "foo,bar": cli.ExitFindings} {
 		if r := kvferry(t, append([]string{"diff", src, dst, "--db", db, "--type", "string,list"}, names...)...); r.code != code {
 			t.Errorf("of %s: exit %d\n%s%s", db, r.code, r.stdout, r.stderr)
@@ -122,7 +123,8 @@ func TestConversionPrintsTheComparison(t *testing.T) {
 			t.Errorf("%s: exit %d\n%.600s%s", line, r.code, r.stdout, r.stderr)
 		}
 	}
-	if out := ok(t, "convert", buildSmall(t, nemo.New(), smallRecord(record.String, "a", "b")), "blackwidow:"+filepath.Join(tmp, "same")); strings.Contains(out, "to compare") {
+	out := ok(t, "convert", buildSmall(t, nemo.New(), smallRecord(record.String, "a", "b")), "blackwidow:"+filepath.Join(tmp, "same"))
+	if strings.Contains(out, "to compare") {
 		t.Errorf("without need: %s", out)
 	}
 }
@@ -137,7 +139,8 @@ func TestFingerprintOrder(t *testing.T) {
 	for _, p := range f.Parts {
 		parts = append(parts, string(p.DB)+" "+p.Type)
 	}
-	if want := "0 string,0 hash,0 list,0 set,0 zset,1 string,1 hash,1 list,2 string,2 list,3 string,3 set,3 zset,10 string"; strings.Join(parts, ",") != want {
+	wanted := "0 string,0 hash,0 list,0 set,0 zset,1 string,1 hash,1 list,2 string,2 list,3 string,3 set,3 zset,10 string"
+	if strings.Join(parts, ",") != wanted {
 		t.Errorf("parts %q", parts)
 	}
 	if want := []jsonl.Text{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"}; !slices.Equal(f.Databases, want) {
@@ -160,14 +163,16 @@ func TestCheckTakesTheMoment(t *testing.T) {
 	}
 	ok(t, "fingerprint", dir, "--check", file, "--now", before)
 	r := kvferry(t, "fingerprint", dir, "--check", file, "--now", after)
-	if want := " was taken with --now " + before + ", and this run has --now " + after + ": leave out --now to "; r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
+	want := " was taken with --now " + before + ", and this run has --now " + after + ": leave out --now to "
+	if r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 		t.Errorf("at another moment: exit %d, %s", r.code, r.stderr)
 	}
 	ok(t, "fingerprint", dir, "--expired", "keep", "--ttl-from", "-60s", "--now", before, "-o", file)
 	for _, more := range [][]string{nil, {"--expired", "keep"}, {"--now", after}, {"--ttl-from", "-60s"}} {
 		ok(t, append([]string{"fingerprint", dir, "--check", file}, more...)...)
 	}
-	if r := kvferry(t, "fingerprint", dir, "--check", file, "--expired", "drop"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, " was taken with --expired keep, and this run has --expired drop: ") {
+	if r := kvferry(t, "fingerprint", dir, "--check", file, "--expired", "drop"); r.code != cli.ExitUsage ||
+		!strings.Contains(r.stderr, " was taken with --expired keep, and this run has --expired drop: ") {
 		t.Errorf("another rule: exit %d, %s", r.code, r.stderr)
 	}
 }
@@ -196,7 +201,8 @@ func TestCheckOfAnOlderFile(t *testing.T) {
 		t.Error(out)
 	}
 	r := kvferry(t, "fingerprint", dir, "--check", file)
-	if r.code != cli.ExitFindings || !strings.Contains(r.stdout, "database 0 hash: file: 0 records and 0 elements, dataset: 1 record and 2 elements\n") ||
+	if r.code != cli.ExitFindings ||
+		!strings.Contains(r.stdout, "database 0 hash: file: 0 records and 0 elements, dataset: 1 record and 2 elements\n") ||
 		!strings.Contains(r.stderr, "does not list its filters") || strings.Contains(r.stderr, "--now") {
 		t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
@@ -218,7 +224,8 @@ func TestCheckTakesTheFilters(t *testing.T) {
 	}
 	ok(t, "fingerprint", dir, "--type", "hash,string", "--match", "?", "--match", "x y", "-o", file)
 	for _, more := range []string{"", "--type hash,string", "--type string --type hash", "--match x*y --match ?"} {
-		args := append([]string{"fingerprint", dir, "--check", file}, strings.Fields(strings.ReplaceAll(more, "x*y", "x\x00y"))...)
+		args := append([]string{"fingerprint", dir, "--check", file},
+			strings.Fields(strings.ReplaceAll(more, "x*y", "x\x00y"))...)
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "\x00", " ")
 		}
@@ -254,7 +261,8 @@ func TestCheckTakesTheFilters(t *testing.T) {
 
 // TestFiltersComeBackFromAFile checks that the recorded form of every filter restores the same selection.
 func TestFiltersComeBackFromAFile(t *testing.T) {
-	given := []string{"--type", "set,hash", "--db", "bar", "--db", `"a,b",`, "--db", "\xff", "--match", "a b*", "--match", "'", "--regex", `^\d+$`,
+	given := []string{"--type", "set,hash", "--db", "bar", "--db", `"a,b",`, "--db", "\xff", "--match", "a b*", "--match", "'",
+		"--regex", `^\d+$`,
 		"--sample", "7", "--ttl-from", "90m", "--ttl-to", "999999999999", "--min-bytes", "1536", "--min-elements", "3",
 		"--range", "b..hex:ff", "--exclude", "a?", "--exclude", "b", "--max-bytes", "4k"}
 	parse := func(args []string, file *inspect.FingerprintFile) filter.Conditions {
@@ -280,7 +288,8 @@ func TestFiltersComeBackFromAFile(t *testing.T) {
 	if len(want) != len(filter.Names())-2 { // all except key-file and no-expiry, which excludes ttl-from
 		t.Errorf("given are %v", want)
 	}
-	data, err := json.Marshal(&inspect.FingerprintFile{Version: 1, Unit: "s", Expired: "drop", Now: testNow.UnixMilli(), Filters: want})
+	data, err := json.Marshal(&inspect.FingerprintFile{Version: 1, Unit: "s", Expired: "drop", Now: testNow.UnixMilli(),
+		Filters: want})
 	if err != nil {
 		t.Fatal(err)
 	}

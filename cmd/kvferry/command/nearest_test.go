@@ -90,7 +90,8 @@ func TestCutRDB(t *testing.T) {
 	}
 	for _, args := range [][]string{{"verify", cut}, {"dump", cut}, {"inspect", cut}, {"fingerprint", cut}} {
 		r := kvferry(t, args...)
-		if r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, `the file is cut off in the key "`) || !strings.Contains(r.stdout+r.stderr, "copy it again") {
+		if r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, `the file is cut off in the key "`) ||
+			!strings.Contains(r.stdout+r.stderr, "copy it again") {
 			t.Errorf("%q: exit %d, %.300s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}

@@ -55,7 +55,8 @@ func samePrinted(t *testing.T, path, address string, commands [][]string) {
 	for _, command := range commands {
 		here := kvferry(t, slices.Insert(slices.Clone(command), 1, path)...)
 		there := kvferry(t, slices.Insert(slices.Clone(command), 1, address)...)
-		if got := strings.ReplaceAll(there.stdout, address, path); there.code != here.code || got != here.stdout || got == "" && here.code == cli.ExitOK {
+		got := strings.ReplaceAll(there.stdout, address, path)
+		if there.code != here.code || got != here.stdout || got == "" && here.code == cli.ExitOK {
 			t.Errorf("%s: exit %d\n%s%s\non disk: exit %d\n%s", command, there.code, got, there.stderr, here.code, here.stdout)
 		}
 	}
@@ -65,8 +66,8 @@ func samePrinted(t *testing.T, path, address string, commands [][]string) {
 func TestObjects(t *testing.T) {
 	f, dir := s3test.NewFake(t), t.TempDir()
 	bw := golden(t, "bw-basic")
-	sources := map[string]string{"directory": bw, "file": filepath.Join(dir, "dump.rdb"), "LMDB": golden(t, "ardb-lmdb-basic"), "log": filepath.Join(dir, "aof"),
-		"Parquet": filepath.Join(dir, "export")}
+	sources := map[string]string{"directory": bw, "file": filepath.Join(dir, "dump.rdb"), "LMDB": golden(t, "ardb-lmdb-basic"),
+		"log": filepath.Join(dir, "aof"), "Parquet": filepath.Join(dir, "export")}
 	ok(t, "convert", "--on-conflict", "rename", bw, "aof:"+sources["log"])
 	ok(t, "dump", "--format", "parquet", "-o", sources["Parquet"], bw)
 	ok(t, "convert", "--on-conflict", "rename", bw, "rdb:"+sources["file"])
@@ -115,7 +116,8 @@ func TestObjectsConverted(t *testing.T) {
 	}
 	ok(t, "diff", "--s3-endpoint", f.URL, "--as-converted", dst+".kvferry-report.json", from, dst)
 	ok(t, "diff", rdb, "rdb:"+from)
-	if out := ok(t, "plan", "--match", "[a-f]*", from, "pika3:"+dst+"2"); !strings.Contains(out, "upload the result") || !strings.Contains(out, " rdb:./set.rdb.back\n") {
+	if out := ok(t, "plan", "--match", "[a-f]*", from, "pika3:"+dst+"2"); !strings.Contains(out, "upload the result") ||
+		!strings.Contains(out, " rdb:./set.rdb.back\n") {
 		t.Errorf("the way back of %s: %s", from, out)
 	}
 }
@@ -145,7 +147,9 @@ func TestObjectsTraffic(t *testing.T) {
 	var got struct {
 		Traffic object.Counts `json:"object_store"`
 	}
-	if err = errors.Join(err, json.Unmarshal(report, &got)); err != nil || got.Traffic.Requests > requests || got.Traffic.Read < sent || got.Traffic.Requests == 0 || got.Traffic.Written > 0 {
+	err = errors.Join(err, json.Unmarshal(report, &got))
+	if err != nil || got.Traffic.Requests > requests || got.Traffic.Read < sent || got.Traffic.Requests == 0 ||
+		got.Traffic.Written > 0 {
 		t.Errorf("%+v of %d requests, %d bytes: %v", got, requests, sent, err)
 	}
 	t.Chdir(dir)
@@ -162,7 +166,8 @@ func TestObjectsTraffic(t *testing.T) {
 func TestObjectsOnce(t *testing.T) {
 	f, dir := s3test.NewFake(t), fastDir(t)
 	from := filepath.Join(dir, "nemo")
-	target, err := nemo.New().Create(context.Background(), from, &format.CreateOptions{Create: build.Create, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
+	target, err := nemo.New().Create(context.Background(), from,
+		&format.CreateOptions{Create: build.Create, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +189,8 @@ func TestObjectsOnce(t *testing.T) {
 		if size < 10<<20 {
 			t.Fatalf("%s has only %d bytes: a cache may hold it", name, size)
 		}
-		for _, args := range [][]string{{"fingerprint"}, {"verify"}, {"inspect"}, {"dump", "-o", to("dump")}, {"keys", "-o", to("keys")}, {"get", "-o", to("got")}, {"convert", "--discard"}} {
+		for _, args := range [][]string{{"fingerprint"}, {"verify"}, {"inspect"}, {"dump", "-o", to("dump")},
+			{"keys", "-o", to("keys")}, {"get", "-o", to("got")}, {"convert", "--discard"}} {
 			command := args[0]
 			args = append(args, "--memory", "64MiB", at)
 			most := size + size/10
@@ -215,7 +221,8 @@ func TestObjectsTogether(t *testing.T) {
 		o.TableSize = 512 << 10
 		return build.Create(dir, o)
 	}
-	target, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: small, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
+	target, err := nemo.New().Create(context.Background(), dir,
+		&format.CreateOptions{Create: small, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +298,8 @@ func TestObjectsAlike(t *testing.T) {
 		for _, c := range []struct {
 			a, b string
 			code int
-		}{{a, b, cli.ExitFindings}, {b, a, cli.ExitFindings}, {a, a, cli.ExitOK}, {a, files["bw-basic"], cli.ExitOK}, {files["nemo-basic"], b, cli.ExitOK}} {
+		}{{a, b, cli.ExitFindings}, {b, a, cli.ExitFindings}, {a, a, cli.ExitOK}, {a, files["bw-basic"], cli.ExitOK},
+			{files["nemo-basic"], b, cli.ExitOK}} {
 			if r := kvferry(t, "diff", c.a, c.b); r.code != c.code {
 				t.Errorf("diff %s %s: exit %d: %s%s", c.a, c.b, r.code, r.stdout, r.stderr)
 			}
@@ -381,7 +389,8 @@ func TestObjectsSecrets(t *testing.T) {
 		t.Errorf("%d reports: %v", written, err)
 	}
 	args := []string{"convert", "--match", "http://u:p@h/?a=b", "--match", "*", at("good.rdb"), "pika3:" + dir}
-	if got, want := goOn(args), shown("good.rdb"); !strings.Contains(got, want) || strings.Contains(got, "secret") || !strings.Contains(got, "http://u:p@h/?a=b") {
+	got, want := goOn(args), shown("good.rdb")
+	if !strings.Contains(got, want) || strings.Contains(got, "secret") || !strings.Contains(got, "http://u:p@h/?a=b") {
 		t.Errorf("%s", got)
 	}
 }
@@ -404,7 +413,9 @@ func TestObjectsInMessages(t *testing.T) {
 	for _, name := range []string{"verify", "fingerprint", "inspect", "dump"} {
 		for _, at := range []string{"/bw-basic", "/bw-basic/hashes", "/none"} {
 			r := kvferry(t, name, "s3://"+s3test.Bucket+at)
-			if out := r.stdout + r.stderr; r.code == cli.ExitOK || !strings.Contains(out, "s3://"+s3test.Bucket+at) || strings.Contains(out, "s3:/"+s3test.Bucket) {
+			out := r.stdout + r.stderr
+			if r.code == cli.ExitOK || !strings.Contains(out, "s3://"+s3test.Bucket+at) ||
+				strings.Contains(out, "s3:/"+s3test.Bucket) {
 				t.Errorf("%s %s: exit %d: %s", name, at, r.code, out)
 			}
 		}
@@ -427,7 +438,8 @@ func objectsTarget(t *testing.T, keys func() []string) {
 	src, here := golden(t, "nemo-basic"), t.TempDir()
 	t.Chdir(fastDir(t))
 	rename := []string{"convert", "--on-conflict", "rename", "--workers", "2"}
-	for name, to := range someOf(map[string]string{"file": "rdb:%s.rdb", "directory": "pika3.5:%s", "log": "aof:%s", "store": "kvrocks:%s"}, "file", "directory") {
+	for name, to := range someOf(map[string]string{"file": "rdb:%s.rdb", "directory": "pika3.5:%s", "log": "aof:%s",
+		"store": "kvrocks:%s"}, "file", "directory") {
 		address, path := "s3://"+s3test.Bucket+"/a/"+name, filepath.Join(here, name)
 		prefix, suffix, _ := strings.Cut(to, "%s")
 		ok(t, append(rename, src, prefix+path+suffix)...)
@@ -444,7 +456,8 @@ func objectsTarget(t *testing.T, keys func() []string) {
 		if !strings.Contains(out, "to compare source and copy: "+line+"\n") {
 			t.Errorf("%s: %s", name, out)
 		}
-		if out := ok(t, commandWords(line)[1:]...); !strings.Contains(out, "equal as converted") || !strings.Contains(out, address+suffix+".kvferry-report.json") {
+		if out := ok(t, commandWords(line)[1:]...); !strings.Contains(out, "equal as converted") ||
+			!strings.Contains(out, address+suffix+".kvferry-report.json") {
 			t.Errorf("%s: %s", name, out)
 		}
 	}
@@ -501,8 +514,10 @@ func TestObjectsTargetRefused(t *testing.T) {
 	if left := entries(t, "."); left != "" {
 		t.Errorf("left %s", left)
 	}
-	for to, want := range map[string]string{"rdb:s3://data/a/x.rdb": "aws s3 cp s3://data/a/x.rdb /data/x.rdb", "kvrocks:s3://data/a/x": "aws s3 sync --exclude _kvferry-manifest.json s3://data/a/x /data/x"} {
-		if out := kvferry(t, "plan", src, to).stdout; !strings.Contains(strings.Join(strings.Fields(out), " "), want) || strings.Contains(out, "mkdir") {
+	for to, want := range map[string]string{"rdb:s3://data/a/x.rdb": "aws s3 cp s3://data/a/x.rdb /data/x.rdb",
+		"kvrocks:s3://data/a/x": "aws s3 sync --exclude _kvferry-manifest.json s3://data/a/x /data/x"} {
+		out := kvferry(t, "plan", src, to).stdout
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) || strings.Contains(out, "mkdir") {
 			t.Errorf("the runbook into %s: %s", to, out)
 		}
 	}
@@ -522,7 +537,8 @@ func TestObjectsParquet(t *testing.T) {
 		}
 		return false
 	})
-	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "Access Denied") || len(f.Keys()) > 0 {
+	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != cli.ExitFailed ||
+		!strings.Contains(r.stderr, "Access Denied") || len(f.Keys()) > 0 {
 		t.Errorf("exit %d: %s; left %q", r.code, r.stderr, f.Keys())
 	}
 	f.Before(nil)

@@ -124,7 +124,8 @@ func TestArdbOldLookups(t *testing.T) {
 		r.order["0"] = store.Comparer{Name: order.Name, Compare: func(a, b []byte) int {
 			x, errA := codec.DecodeKey(a, false)
 			y, errB := codec.DecodeKey(b, false)
-			if errA == nil && errB == nil && x.Kind == y.Kind && bytes.Equal(x.User, y.User) && x.Elems[0].Tag == codec.TagInt && y.Elems[0].Tag == codec.TagInt {
+			if errA == nil && errB == nil && x.Kind == y.Kind && bytes.Equal(x.User, y.User) && x.Elems[0].Tag == codec.TagInt &&
+				y.Elems[0].Tag == codec.TagInt {
 				return int(int32(x.Elems[0].Int - y.Elems[0].Int))
 			}
 			return order.Compare(a, b)
@@ -156,7 +157,8 @@ func TestArdbOldServer(t *testing.T) {
 	if got := ok(t, "dump", old); got != `{"db":"0","type":"set","key":"zz","expire_at_ms":0,"value":["1","5"]}`+"\n" {
 		t.Errorf("of the set there is %s", got)
 	}
-	if r := kvferry(t, "convert", src, "ardb0.9.6+leveldb:"+filepath.Join(t.TempDir(), "dst")); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "ardb0.9.6+leveldb cannot be written") {
+	if r := kvferry(t, "convert", src, "ardb0.9.6+leveldb:"+filepath.Join(t.TempDir(), "dst")); r.code != cli.ExitUsage ||
+		!strings.Contains(r.stderr, "ardb0.9.6+leveldb cannot be written") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

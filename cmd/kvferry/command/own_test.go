@@ -84,7 +84,8 @@ func readOwn(t *testing.T, p place) (text string, err error) {
 	for _, db := range src.Databases() {
 		ledger := new(record.Ledger)
 		r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{},
-			&format.Env{Now: testNow, Memory: 1 << 20, TempDir: filepath.Dir(p.path), Ledger: ledger, Report: report, AnyOrder: true})
+			&format.Env{Now: testNow, Memory: 1 << 20, TempDir: filepath.Dir(p.path), Ledger: ledger, Report: report,
+				AnyOrder: true})
 		if err != nil {
 			return "", err
 		}

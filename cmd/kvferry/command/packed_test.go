@@ -54,7 +54,8 @@ func TestPackedDamage(t *testing.T) {
 	if b, err := os.ReadFile(sarif); err != nil || !bytes.Contains(b, []byte("damaged-file")) || !bytes.Contains(b, []byte("the file is cut off")) {
 		t.Errorf("the report: %v: %.2000s", err, b)
 	}
-	if r := kvferry(t, "dump", packed); r.code != cli.ExitFailed || !strings.Contains(r.stderr, packed+": offset ") || !strings.Contains(r.stderr, "kvferry verify "+packed) {
+	if r := kvferry(t, "dump", packed); r.code != cli.ExitFailed || !strings.Contains(r.stderr, packed+": offset ") ||
+		!strings.Contains(r.stderr, "kvferry verify "+packed) {
 		t.Errorf("dump: exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, "convert", "--allow-loss", "damaged", packed, "rdb:"+filepath.Join(dir, "rest.rdb"))

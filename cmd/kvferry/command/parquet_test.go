@@ -58,7 +58,8 @@ func TestParquetGoldens(t *testing.T) {
 	}
 	for _, src := range some(sources, 4) {
 		dir := "parquet:" + parquetOf(t, "--expired", "keep", src)
-		if got, want := fingerprintParts(t, "--expired", "keep", dir), fingerprintParts(t, "--expired", "keep", src); got != want {
+		got, want := fingerprintParts(t, "--expired", "keep", dir), fingerprintParts(t, "--expired", "keep", src)
+		if got != want {
 			t.Errorf("%s: %s, want %s", src, got, want)
 		}
 		if r := kvferry(t, "verify", "--fail-on", "error", dir); r.code != cli.ExitOK {
@@ -88,15 +89,18 @@ func TestParquetOutput(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz")
 	r := kvferry(t, "dump", "--format", "parquet", "-o", dir, src)
-	if want := "-o " + dir + ": it exists; --format parquet makes a new directory"; r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
+	if want := "-o " + dir + ": it exists; --format parquet makes a new directory"; r.code != cli.ExitUsage ||
+		!strings.Contains(r.stderr, want) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
-	if r := kvferry(t, "dump", "--format", "jsonl", "-o", "s3://bucket/x", src); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes to the local disk only") {
+	if r := kvferry(t, "dump", "--format", "jsonl", "-o", "s3://bucket/x", src); r.code != cli.ExitUsage ||
+		!strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes to the local disk only") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	for want, args := range map[string][]string{"-o https://host/x: a web server is not written": {"-o", "https://host/x"},
 		"--rate goes with --format parquet -o s3://": {"-o", filepath.Join(dir, "new"), "--rate", "1MiB"}} {
-		if r := kvferry(t, append([]string{"dump", "--format", "parquet", src}, args...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
+		r := kvferry(t, append([]string{"dump", "--format", "parquet", src}, args...)...)
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 	}
@@ -197,7 +201,8 @@ func TestParquetKeys(t *testing.T) {
 		FROM read_parquet('%s/**/*.parquet') WHERE redis_bytes > bytes AND slot BETWEEN 0 AND 16383`, dir)) {
 		got = append(got, strings.Join(row, " "))
 	}
-	rows, err := csv.NewReader(strings.NewReader(ok(t, "dump", "--keys-only", "--format", "csv", "--encode", "base64", src))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(ok(t, "dump", "--keys-only", "--format", "csv", "--encode", "base64", src))).
+		ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +222,8 @@ func TestParquetDuckDB(t *testing.T) {
 	query := duckdb(t)
 	for _, src := range []string{golden(t, "bw-edge"), golden(t, "kvrocks-mixed"), golden(t, "ssdb-basic")} {
 		dir := parquetOf(t, src)
-		rows := query(fmt.Sprintf("SELECT %s FROM read_parquet('%s/**/*.parquet') WHERE kind IS NULL OR kind NOT IN ('stream','group','consumer','pending')", duckColumns, dir))
+		rows := query(fmt.Sprintf("SELECT %s FROM read_parquet('%s/**/*.parquet') WHERE kind IS NULL OR kind NOT IN ('stream','group','consumer','pending')",
+			duckColumns, dir))
 		var got []string
 		for _, row := range rows {
 			got = append(got, strings.Join(row, " "))
@@ -238,7 +244,8 @@ func TestParquetForeign(t *testing.T) {
 	query := duckdb(t)
 	src := golden(t, "kvrocks-mixed")
 	dir := parquetOf(t, src)
-	uses := map[string][]string{"string": {"value=c"}, "hash": {"field=f", "value=c"}, "list": {"index=i", "value=c"}, "set": {"member=m"}, "zset": {"member=m", "score=s"}}
+	uses := map[string][]string{"string": {"value=c"}, "hash": {"field=f", "value=c"}, "list": {"index=i", "value=c"},
+		"set": {"member=m"}, "zset": {"member=m", "score=s"}}
 	types := []string{"string", "hash", "list", "set", "zset"}
 	for n, codec := range []string{"snappy", "gzip", "zstd", "uncompressed", "brotli", "lz4_raw", "lz4_raw, parquet_version v2", "snappy, parquet_version v2",
 		"brotli, parquet_version v2", "zstd, parquet_version v2"} {
@@ -265,12 +272,14 @@ func TestParquetForeign(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{"--column key=k": "rows of type string need --column value=NAME", "": "name their columns: --column key=NAME"} {
-		if r := kvferry(t, append([]string{"dump", "parquet:" + dir + "/type=set"}, strings.Fields(args)...)...); r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
+		r := kvferry(t, append([]string{"dump", "parquet:" + dir + "/type=set"}, strings.Fields(args)...)...)
+		if r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%q: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
 	for loc, want := range map[string]string{src: "--column: the source is not parquet:", "parquet:" + dir: "leave --column out"} {
-		if r := kvferry(t, "dump", "--column", "key=k", "--column", "value=c", loc); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
+		r := kvferry(t, "dump", "--column", "key=k", "--column", "value=c", loc)
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 	}
@@ -285,7 +294,8 @@ func TestDumpArrow(t *testing.T) {
 	if !strings.HasPrefix(out, "\xff\xff\xff\xff") || !strings.HasSuffix(out, "\xff\xff\xff\xff\x00\x00\x00\x00") {
 		t.Errorf("%d bytes", len(out))
 	}
-	for args, want := range map[string]string{"--keys-only": "do not go together with --format arrow", "--encode=base64": "do not go together with --format arrow", "--raw": "--raw and --format arrow do not go together"} {
+	for args, want := range map[string]string{"--keys-only": "do not go together with --format arrow",
+		"--encode=base64": "do not go together with --format arrow", "--raw": "--raw and --format arrow do not go together"} {
 		if r := kvferry(t, "dump", "--format", "arrow", args, src); r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
@@ -332,14 +342,16 @@ func TestParquetInParts(t *testing.T) {
 			t.Errorf("twice: %s", r.stdout)
 		}
 		r = kvferry(t, append(args, "--finish")...)
-		if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "kvferry dump --part 2/3 --format parquet") || strings.Contains(r.stderr, "--finish") {
+		if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "kvferry dump --part 2/3 --format parquet") ||
+			strings.Contains(r.stderr, "--finish") {
 			t.Errorf("a part is missing: exit %d, %s", r.code, r.stderr)
 		}
 		for _, c := range []struct{ arg, want string }{
 			{"--part=2/4", "it has 3 parts, not 4"}, {"--memory=99MiB", "it has memory 256MiB, not 99MiB"}, {"--now=2026-01-02", "its --now is"},
 			{"--match=x", "match"},
 		} {
-			if r := kvferry(t, append(args, "--part=2/3", c.arg)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.want) {
+			r := kvferry(t, append(args, "--part=2/3", c.arg)...)
+			if r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.want) {
 				t.Errorf("%s: exit %d, %s", c.arg, r.code, r.stderr)
 			}
 		}

@@ -26,8 +26,8 @@ func TestPartOfADataset(t *testing.T) {
 		t.Fatal(err)
 	}
 	kvferry(t, "fingerprint", "-o", sum, part)
-	for _, args := range [][]string{{"fingerprint", part}, {"fingerprint", "--check", sum, part}, {"inspect", part}, {"dump", part}, {"verify", part},
-		{"diff", part, part}, {"verify", "--against", part, part}} {
+	for _, args := range [][]string{{"fingerprint", part}, {"fingerprint", "--check", sum, part}, {"inspect", part},
+		{"dump", part}, {"verify", part}, {"diff", part, part}, {"verify", "--against", part, part}} {
 		if r := kvferry(t, args...); r.code != cli.ExitFindings || !strings.Contains(r.stdout+r.stderr, "zset not found") {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
@@ -55,7 +55,8 @@ func TestMissingStoreNobodyAsksFor(t *testing.T) {
 		part := func() {
 			for _, filter := range [][]string{{"--type", "string"}, {"--db", "0"}} {
 				target := "pika3.5:" + filepath.Join(t.TempDir(), "new")
-				for _, args := range [][]string{{"verify", dir}, {"inspect", dir}, {"dump", dir}, {"fingerprint", dir}, {"diff", dir, dir}, {"convert", dir, target}} {
+				for _, args := range [][]string{{"verify", dir}, {"inspect", dir}, {"dump", dir}, {"fingerprint", dir},
+					{"diff", dir, dir}, {"convert", dir, target}} {
 					if r := kvferry(t, append(args, filter...)...); r.code != cli.ExitOK {
 						t.Errorf("%s %s: exit %d: %s", args, filter, r.code, r.stderr)
 					}
@@ -76,7 +77,8 @@ func TestMissingStoreNobodyAsksFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		part()
-		if r := kvferry(t, "verify", dir); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "error missing-file") && !strings.Contains(r.stdout, "error unreadable-store") {
+		if r := kvferry(t, "verify", dir); r.code != cli.ExitFindings ||
+			!strings.Contains(r.stdout, "error missing-file") && !strings.Contains(r.stdout, "error unreadable-store") {
 			t.Errorf("verify %s, where %s is a file: exit %d: %s%s", dir, c.store, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -110,19 +112,24 @@ func TestRestOfStore(t *testing.T) {
 // existing ones.
 func TestGapOfDatabases(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ golden, db, format string }{{"nemo-basic", "", "nemo"}, {"bw-basic", "", "blackwidow"}, {"pika400-basic", "db0", "floyd"}} {
+	for _, c := range []struct {
+		golden, db, format string
+	}{{"nemo-basic", "", "nemo"}, {"bw-basic", "", "blackwidow"}, {"pika400-basic", "db0", "floyd"}} {
 		dir := t.TempDir()
 		if err := os.CopyFS(filepath.Join(dir, "db1"), os.DirFS(filepath.Join(golden(t, c.golden), c.db))); err != nil {
 			t.Fatal(err)
 		}
 		target := func() string { return c.format + ":" + filepath.Join(t.TempDir(), "new") }
-		for _, args := range [][]string{{"verify", dir}, {"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"diff", dir, dir},
-			{"explain", dir, "k"}, {"convert", "--allow-loss", "damaged", dir, target()}} {
-			if r := kvferry(t, args...); !strings.Contains(r.stdout+r.stderr, "missing-store") || !strings.Contains(r.stdout+r.stderr, "no database in db0;") || r.code == cli.ExitFailed {
+		for _, args := range [][]string{{"verify", dir}, {"fingerprint", dir}, {"inspect", dir}, {"dump", dir},
+			{"diff", dir, dir}, {"explain", dir, "k"}, {"convert", "--allow-loss", "damaged", dir, target()}} {
+			r := kvferry(t, args...)
+			if !strings.Contains(r.stdout+r.stderr, "missing-store") ||
+				!strings.Contains(r.stdout+r.stderr, "no database in db0;") || r.code == cli.ExitFailed {
 				t.Errorf("%s: %s: exit %d: %s", c.golden, args, r.code, r.stderr)
 			}
 		}
-		for _, args := range [][]string{{"verify", "--db", "1", dir}, {"fingerprint", "--db", "1", dir}, {"convert", "--allow-loss", "damaged", "--db", "1", dir, target()}} {
+		for _, args := range [][]string{{"verify", "--db", "1", dir}, {"fingerprint", "--db", "1", dir},
+			{"convert", "--allow-loss", "damaged", "--db", "1", dir, target()}} {
 			if r := kvferry(t, args...); strings.Contains(r.stdout+r.stderr, "missing-store") {
 				t.Errorf("%s: %s: %s%s", c.golden, args, r.stdout, r.stderr)
 			}
@@ -137,7 +144,8 @@ func TestGapOfDatabases(t *testing.T) {
 // checkpoint causes a warning.
 func TestWithoutLogs(t *testing.T) {
 	t.Parallel()
-	for _, name := range some([]string{"bw-basic", "nemo-basic", "pika400-basic", "ardb-leveldb-basic", "ardb-rocksdb-basic", "kvrocks-mixed"}, 2) {
+	for _, name := range some([]string{"bw-basic", "nemo-basic", "pika400-basic", "ardb-leveldb-basic", "ardb-rocksdb-basic",
+		"kvrocks-mixed"}, 2) {
 		dir := filepath.Join(t.TempDir(), name)
 		if err := os.CopyFS(dir, os.DirFS(golden(t, name))); err != nil {
 			t.Fatal(err)
@@ -146,8 +154,11 @@ func TestWithoutLogs(t *testing.T) {
 			return os.WriteFile(filepath.Join(filepath.Dir(path), "LOCK"), nil, 0o644)
 		})
 		inStores(t, dir, "*.log", os.Remove)
-		for _, args := range [][]string{{"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"verify", dir}, {"diff", dir, dir}} {
-			if r := kvferry(t, args...); r.code != cli.ExitFindings || !strings.Contains(r.stdout+r.stderr, "error no-log") && !strings.Contains(r.stdout+r.stderr, "error log-gap") {
+		for _, args := range [][]string{{"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"verify", dir},
+			{"diff", dir, dir}} {
+			r := kvferry(t, args...)
+			if r.code != cli.ExitFindings || !strings.Contains(r.stdout+r.stderr, "error no-log") &&
+				!strings.Contains(r.stdout+r.stderr, "error log-gap") {
 				t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 			}
 		}
@@ -205,8 +216,8 @@ func TestMissingInstance(t *testing.T) {
 				emptyInstance(t, filepath.Join(part, "db0", i))
 			}
 		}
-		for _, args := range [][]string{{"fingerprint", part}, {"inspect", part}, {"dump", part}, {"verify", part}, {"diff", part, part},
-			{"explain", part, "k"}} {
+		for _, args := range [][]string{{"fingerprint", part}, {"inspect", part}, {"dump", part}, {"verify", part},
+			{"diff", part, part}, {"explain", part, "k"}} {
 			r := kvferry(t, args...)
 			if out := r.stdout + r.stderr; r.code != cli.ExitFindings || !strings.Contains(out, c.want) || strings.Contains(out, "wrong-instance") {
 				t.Errorf("%v %s: exit %d: %s", c.gone, args, r.code, r.stderr)
@@ -262,7 +273,8 @@ func TestForbiddenStore(t *testing.T) {
 		return nil
 	})()
 	for _, name := range []string{"verify", "inspect", "dump", "fingerprint"} {
-		if r := kvferry(t, name, src); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "hashes") || !strings.Contains(r.stderr, "permission denied") {
+		r := kvferry(t, name, src)
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "hashes") || !strings.Contains(r.stderr, "permission denied") {
 			t.Errorf("%s: exit %d: %s", name, r.code, r.stderr)
 		}
 	}

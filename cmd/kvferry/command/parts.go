@@ -54,7 +54,8 @@ func (s *partState) print(w io.Writer, lines func()) (err error) {
 	case s.already:
 		_, err = fmt.Fprintf(w, "part %s: done already\n", s.part)
 	default:
-		_, err = fmt.Fprintf(w, "part %s: %s of %s, %s\n", s.part, record.Number(int64(s.tasks)), record.Count(int64(s.all), "task"), s.content)
+		_, err = fmt.Fprintf(w, "part %s: %s of %s, %s\n", s.part, record.Number(int64(s.tasks)),
+			record.Count(int64(s.all), "task"), s.content)
 	}
 	if lines != nil {
 		lines()
@@ -95,7 +96,8 @@ func (p *partFlag) check(fs *pflag.FlagSet, location string, others ...string) e
 func divisible(fs *pflag.FlagSet, location, flag string) error {
 	switch {
 	case live.IsAddress(location) || fromStandard(location):
-		return cli.Usagef("%s: processes that read it at different times would not see the same data: it has no parts", object.Shown(location))
+		return cli.Usagef("%s: processes that read it at different times would not see the same data: it has no parts",
+			object.Shown(location))
 	case !fs.Changed("now"):
 		return cli.Usagef("%s needs --now, so that the same keys count as expired in all parts", flag)
 	}

@@ -105,10 +105,13 @@ func TestKubernetesExamples(t *testing.T) {
 		s := &job.Spec
 		rules := s.PodFailurePolicy.Rules
 		last := &rules[len(rules)-1]
-		if job.APIVersion != "batch/v1" || job.Kind != "Job" || s.Template.Spec.RestartPolicy != "Never" || len(s.Template.Spec.Containers) != 1 ||
+		if job.APIVersion != "batch/v1" || job.Kind != "Job" || s.Template.Spec.RestartPolicy != "Never" ||
+			len(s.Template.Spec.Containers) != 1 ||
 			len(rules) < 2 || rules[0].Action != "Ignore" || last.Action != "FailJob" ||
-			!slices.Equal(last.OnExitCodes.Values[len(last.OnExitCodes.Values)-2:], []int{cli.ExitLossy, cli.ExitUsage}) || (last.OnExitCodes.Values[0] == cli.ExitFindings) != (name == "finish") ||
-			(rules[1].Action != "Ignore" || !slices.Equal(rules[1].OnExitCodes.Values, []int{cli.ExitMissing})) || (s.CompletionMode == "Indexed") != (name == "convert") ||
+			!slices.Equal(last.OnExitCodes.Values[len(last.OnExitCodes.Values)-2:], []int{cli.ExitLossy, cli.ExitUsage}) ||
+			(last.OnExitCodes.Values[0] == cli.ExitFindings) != (name == "finish") ||
+			(rules[1].Action != "Ignore" || !slices.Equal(rules[1].OnExitCodes.Values, []int{cli.ExitMissing})) ||
+			(s.CompletionMode == "Indexed") != (name == "convert") ||
 			name == "finish" && s.Parallelism != 1 || name == "convert" && s.Completions != 16 {
 			t.Errorf("%s: %+v", name, job)
 		}
@@ -131,7 +134,8 @@ func TestFingerprintInParts(t *testing.T) {
 			merge, records, most := []string{"merge"}, int64(0), 0
 			for k := n; k >= 1; k-- {
 				file := filepath.Join(dir, fmt.Sprintf("%d-%d.json", k, n))
-				ok(t, append([]string{"fingerprint", "--workers", fmt.Sprint(1 + k%2), "-o", file, "--part", fmt.Sprintf("%d/%d", k, n)}, now...)...)
+				ok(t, append([]string{"fingerprint", "--workers", fmt.Sprint(1 + k%2), "-o", file, "--part",
+					fmt.Sprintf("%d/%d", k, n)}, now...)...)
 				part, err := readPart(file)
 				if err != nil {
 					t.Fatal(err)
@@ -190,7 +194,8 @@ func TestOtherReports(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := kvferry(t, "merge", a, b); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, b) {
+		r := kvferry(t, "merge", a, b)
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, b) {
 			t.Errorf("%s: exit %d: %s", want, r.code, r.stderr)
 		}
 	}
@@ -213,7 +218,8 @@ func TestInspectInParts(t *testing.T) {
 			dir, merge, bad, seen := t.TempDir(), []string{"merge"}, false, map[string]bool{}
 			for k := n; k >= 1; k-- {
 				file := filepath.Join(dir, fmt.Sprint(k))
-				r := kvferry(t, append([]string{"inspect", "--workers", fmt.Sprint(1 + k%2), "--memory", fmt.Sprintf("%dMiB", 700+k), "-o", file, "--part", fmt.Sprintf("%d/%d", k, n)}, args...)...)
+				r := kvferry(t, append([]string{"inspect", "--workers", fmt.Sprint(1 + k%2), "--memory",
+					fmt.Sprintf("%dMiB", 700+k), "-o", file, "--part", fmt.Sprintf("%d/%d", k, n)}, args...)...)
 				bad, merge = bad || r.code == cli.ExitFindings, append(merge, file)
 				data, err := os.ReadFile(file)
 				if err != nil {
@@ -224,13 +230,16 @@ func TestInspectInParts(t *testing.T) {
 			for _, form := range []string{"text", "json", "html"} {
 				want := kvferry(t, append([]string{"inspect", "--format", form}, args...)...)
 				got := kvferry(t, append(merge, "--format", form)...)
-				if got.stdout != want.stdout || got.code != want.code || bad != (want.code == cli.ExitFindings) || len(seen) != n || got.stdout == "" {
-					t.Errorf("%s in %d parts: exit %d, want %d, %s\n%s\nwant\n%s", c, n, got.code, want.code, got.stderr, got.stdout, want.stdout)
+				if got.stdout != want.stdout || got.code != want.code || bad != (want.code == cli.ExitFindings) ||
+					len(seen) != n || got.stdout == "" {
+					t.Errorf("%s in %d parts: exit %d, want %d, %s\n%s\nwant\n%s", c, n, got.code, want.code, got.stderr,
+						got.stdout, want.stdout)
 				}
 			}
 		}
 	}
-	if r := kvferry(t, "inspect", "--part", "1/2", "--now", "5", "--html", "x", golden(t, "nemo-basic")); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--part --html") {
+	if r := kvferry(t, "inspect", "--part", "1/2", "--now", "5", "--html", "x",
+		golden(t, "nemo-basic")); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--part --html") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 }
@@ -274,7 +283,8 @@ func TestVerifyInParts(t *testing.T) {
 		dir, merge, bad := t.TempDir(), []string{"merge", "--format", "json"}, false
 		for k := 3; k >= 1; k-- {
 			file := filepath.Join(dir, fmt.Sprint(k))
-			r := kvferry(t, append([]string{"verify", "--workers", fmt.Sprint(k), "-o", file, "--part", fmt.Sprintf("%d/3", k)}, args...)...)
+			r := kvferry(t, append([]string{"verify", "--workers", fmt.Sprint(k), "-o", file, "--part", fmt.Sprintf("%d/3", k)},
+				args...)...)
 			bad, merge = bad || r.code == cli.ExitFindings, append(merge, file)
 		}
 		got := kvferry(t, merge...)
@@ -305,13 +315,15 @@ func TestProofInParts(t *testing.T) {
 			ok(t, append(args, "--part", fmt.Sprintf("%d/2", k))...)
 		}
 		r := kvferry(t, append(args, "--prove", "1/2")...)
-		if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "not assembled yet; run this first:\n  kvferry convert --assemble --now") || strings.Contains(r.stderr, "--prove") {
+		if r.code != cli.ExitMissing || !strings.Contains(r.stderr,
+			"not assembled yet; run this first:\n  kvferry convert --assemble --now") || strings.Contains(r.stderr, "--prove") {
 			t.Errorf("before the target is assembled: exit %d, %s", r.code, r.stderr)
 		}
 		if out := ok(t, append(args, "--assemble")...); !strings.Contains(out, "assembled: run --prove") {
 			t.Errorf("%s", out)
 		}
-		if scans, err := filepath.Glob(filepath.Join(dir, to+"-many.kvferry/parts/scan-*")); err != nil || (len(scans) == 1) != (to != "blackwidow") {
+		scans, err := filepath.Glob(filepath.Join(dir, to+"-many.kvferry/parts/scan-*"))
+		if err != nil || (len(scans) == 1) != (to != "blackwidow") {
 			t.Errorf("%s: scans %q, %v", to, scans, err)
 		}
 		var proof convert.ProofPart
@@ -320,7 +332,9 @@ func TestProofInParts(t *testing.T) {
 			t.Errorf("%+v, again %s", proof, out)
 		}
 		r = kvferry(t, append(args, "--finish", "--proofs", "2")...)
-		if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "1 of 2 parts of the proof are missing; run\n  kvferry convert --prove 2/2 --now") || strings.Contains(r.stderr, "--proofs") {
+		if r.code != cli.ExitMissing ||
+			!strings.Contains(r.stderr, "1 of 2 parts of the proof are missing; run\n  kvferry convert --prove 2/2 --now") ||
+			strings.Contains(r.stderr, "--proofs") {
 			t.Errorf("before the proof is whole: exit %d, %s", r.code, r.stderr)
 		}
 		if out := ok(t, append(args, "--prove", "2/2")...); !strings.HasPrefix(out, "proof 2/2: ") || !strings.Contains(out, "read back") {

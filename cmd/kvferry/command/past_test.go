@@ -22,11 +22,12 @@ func TestExpiredBefore1970(t *testing.T) {
 	if err := os.WriteFile(src, []byte(file+"\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for to, note := range map[string]string{"nemo": "7", "blackwidow": "6", "floyd": "8", "ardb": "8", "ardb+leveldb": "8", "kvrocks": "8", "kvrocks2.3": "8",
-		"rdb": "", "aof": ""} {
+	for to, note := range map[string]string{"nemo": "7", "blackwidow": "6", "floyd": "8", "ardb": "8", "ardb+leveldb": "8",
+		"kvrocks": "8", "kvrocks2.3": "8", "rdb": "", "aof": ""} {
 		dst := filepath.Join(t.TempDir(), "new")
 		out := ok(t, "convert", "--expired", "keep", src, to+":"+dst)
-		if want := "note expiry-ms: " + note + "\n"; strings.Contains(out, want) != (note != "") || strings.Contains(out, "expiry-ms") != (note != "") {
+		want := "note expiry-ms: " + note + "\n"
+		if strings.Contains(out, want) != (note != "") || strings.Contains(out, "expiry-ms") != (note != "") {
 			t.Errorf("%s: no %q in\n%s", to, want, out)
 		}
 		if out := ok(t, "dump", "--expired", "keep", dst); strings.Count(out, "\n") != 8 || strings.Contains(out, `"expire_at_ms":0,`) {

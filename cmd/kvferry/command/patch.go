@@ -118,7 +118,8 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 	if err != nil {
 		return err
 	}
-	p.target, err = remote.With(o).Create(cmd.Context(), address, &format.CreateOptions{DBs: dbs, TempDir: f.tempDir, Now: a.Now()})
+	p.target, err = remote.With(o).Create(cmd.Context(), address,
+		&format.CreateOptions{DBs: dbs, TempDir: f.tempDir, Now: a.Now()})
 	if err != nil {
 		return err
 	}
@@ -299,7 +300,8 @@ func (p *patched) begin(sum string) error {
 		line := p.done.Line
 		p.done.Line = 0
 		if p.done != now {
-			return fmt.Errorf("%s: belongs to another patch, or the server was restarted and may have lost applied changes; leave out --resume", p.journal)
+			return fmt.Errorf("%s: belongs to another patch, or the server was restarted and may have lost applied changes; leave out --resume",
+				p.journal)
 		}
 		now.Line = line
 	}

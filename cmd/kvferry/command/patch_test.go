@@ -15,9 +15,11 @@ import (
 
 // TestPatch patches a server from one dataset to a newer one and compares the result.
 func TestPatch(t *testing.T) {
-	was := append(floydSet(), smallRecord(record.String, "gone", "v"), smallRecord(record.String, "same", "v"), smallRecord(record.Hash, "other", "a=1"),
+	was := append(floydSet(), smallRecord(record.String, "gone", "v"), smallRecord(record.String, "same", "v"),
+		smallRecord(record.Hash, "other", "a=1"),
 		small{typ: record.String, key: "ttl", elems: []record.Element{{Value: []byte("v")}}, expire: testNow.UnixMilli() + 4e11})
-	is := append(floydSet()[1:], smallRecord(record.String, "s", "newer"), smallRecord(record.String, "same", "v"), smallRecord(record.List, "other", "x"),
+	is := append(floydSet()[1:], smallRecord(record.String, "s", "newer"), smallRecord(record.String, "same", "v"),
+		smallRecord(record.List, "other", "x"),
 		smallRecord(record.String, "ttl", "v"), smallRecord(record.Set, "new", "b", "\xff"))
 	var many []string
 	for i := range 3000 {
@@ -41,7 +43,8 @@ func TestPatch(t *testing.T) {
 		return string(data)
 	}
 	text := made("p.jsonl")
-	if n := strings.Count(text, `"op":"put"`); n != 4 || strings.Count(text, `"op":"delete"`) != 1 || strings.Count(text, `"op":"expire"`) != 1 {
+	n := strings.Count(text, `"op":"put"`)
+	if n != 4 || strings.Count(text, `"op":"delete"`) != 1 || strings.Count(text, `"op":"expire"`) != 1 {
 		t.Errorf("%d keys are put: %.2000s", n, text)
 	}
 	if out := ok(t, "patch", "-n", "p.jsonl", server); !strings.Contains(out, "would be applied") || !strings.Contains(out, "4 keys put, 1 key of another expiry, 1 key deleted") {
@@ -53,7 +56,8 @@ func TestPatch(t *testing.T) {
 	if again := made("q.jsonl"); !strings.Contains(again, `{"op":"end","puts":0,"expires":0,"deletes":1,`) {
 		t.Errorf("what is left: %.2000s", again)
 	}
-	if r := kvferryFrom(t, strings.NewReader(text), "patch", "-n", "-", server); r.code != cli.ExitOK || !strings.Contains(r.stdout, "4 keys put") {
+	if r := kvferryFrom(t, strings.NewReader(text), "patch", "-n", "-", server); r.code != cli.ExitOK ||
+		!strings.Contains(r.stdout, "4 keys put") {
 		t.Errorf("from standard input: exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	for range 2 { // applying it twice has the same effect
@@ -61,7 +65,8 @@ func TestPatch(t *testing.T) {
 		ok(t, "diff", newer, server)
 	}
 	ok(t, "diff", "--direct", newer, server)
-	if r := full(t, "patch", "p.jsonl", server); r.code != cli.ExitFailed || strings.Count(r.stderr, "no space left on device") != 1 {
+	if r := full(t, "patch", "p.jsonl", server); r.code != cli.ExitFailed ||
+		strings.Count(r.stderr, "no space left on device") != 1 {
 		t.Errorf("standard output is full: exit %d: %s", r.code, r.stderr)
 	}
 	refused := func(want string, code int, args ...string) {
@@ -125,7 +130,8 @@ func TestPatchResumes(t *testing.T) {
 	if _, err := os.Stat(journals[0]); !os.IsNotExist(err) {
 		t.Errorf("the journal is still there: %v", err)
 	}
-	if err := os.WriteFile(journals[0], bytes.Replace(journal, []byte(`"server":"`), []byte(`"server":"x`), 1), 0o644); err != nil {
+	if err := os.WriteFile(journals[0], bytes.Replace(journal, []byte(`"server":"`), []byte(`"server":"x`), 1),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if r := kvferry(t, "patch", "--resume", "p.jsonl", server); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "the server was restarted") {
@@ -146,7 +152,8 @@ func TestPatchLibraries(t *testing.T) {
 	c.Must(t, "MSET", "FUNCTION old", "precious", "FUNCTION kept", "as well")
 	before := filepath.Join(t.TempDir(), "before.rdb")
 	ok(t, "convert", "--rdb-version", "10", server, "rdb:"+before)
-	if r := kvferry(t, "dump", "--format", "resp", before); !strings.Contains(r.stdout, "as well") || !strings.Contains(r.stdout, "precious") || strings.Contains(r.stderr, "several types") {
+	if r := kvferry(t, "dump", "--format", "resp", before); !strings.Contains(r.stdout, "as well") ||
+		!strings.Contains(r.stdout, "precious") || strings.Contains(r.stderr, "several types") {
 		t.Errorf("as commands: exit %d: %s", r.code, r.stderr)
 	}
 	c.Must(t, "FUNCTION", "LOAD", load("old"))
@@ -166,15 +173,17 @@ func TestPatchLibraries(t *testing.T) {
 	}
 	c.Must(t, "FLUSHALL")
 	r := kvferry(t, "convert", "--verify", before, server)
-	if n := redistest.Text(c.Must(t, "DBSIZE")); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "FUNCTION FLUSH") || n != "0" {
+	n := redistest.Text(c.Must(t, "DBSIZE"))
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "FUNCTION FLUSH") || n != "0" {
 		t.Errorf("with a library on the server: exit %d, %s keys: %s", r.code, n, r.stderr)
 	}
 	c.Must(t, "FUNCTION", "FLUSH")
 	// A function may belong to another library, which no flag replaces.
 	c.Must(t, "FUNCTION", "LOAD", strings.Replace(load("kept"), "name=kept", "name=other", 1))
 	r = kvferry(t, "convert", "--replace", before, server)
-	if want := "function library \"kept\": the server says ERR Function fkept already exists; a library of another name has that function"; r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
-		t.Errorf("exit %d: %s, want %s", r.code, r.stderr, want)
+	wanted := "function library \"kept\": the server says ERR Function fkept already exists; a library of another name has that function"
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, wanted) {
+		t.Errorf("exit %d: %s, want %s", r.code, r.stderr, wanted)
 	}
 	c.Must(t, "FLUSHALL")
 	c.Must(t, "FUNCTION", "FLUSH")
@@ -194,7 +203,8 @@ func TestPatchNumbers(t *testing.T) {
 	if _, err := os.Stat(out); err == nil {
 		t.Error("there is a patch")
 	}
-	if r := kvferry(t, "diff", "--format", "patch", "-o", out, "--db", "bar", "--map-db", "bar=0", src, server); r.code != cli.ExitFindings {
+	if r := kvferry(t, "diff", "--format", "patch", "-o", out, "--db", "bar", "--map-db", "bar=0", src,
+		server); r.code != cli.ExitFindings {
 		t.Errorf("one database: exit %d: %s", r.code, r.stderr)
 	}
 	t.Chdir(t.TempDir())

@@ -66,7 +66,8 @@ func ardbPlants() []plant {
 		}, "warning not-canonical"},
 		{"unused", "rocksdb", func(r *rows) { r.put("default", key("x", codec.KindMeta), value(codec.KindString, text("v"))) }, "warning unused-rows"},
 		{"operand", "rocksdb", func(r *rows) {
-			r.put("0", key("s", codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: codec.KindOperand, Op: 111}, codec.IntData(1)))
+			r.put("0", key("s", codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: codec.KindOperand, Op: 111},
+				codec.IntData(1)))
 		}, "error unmerged-operand"},
 		{"twice", "rocksdb", func(r *rows) {
 			for _, d := range []codec.Data{text("5"), codec.IntData(5)} {

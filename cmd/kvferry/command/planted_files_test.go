@@ -137,7 +137,8 @@ func TestLastSequenceIsMended(t *testing.T) {
 		format format.Format
 		rows   []small
 		stores string
-	}{{nemo.New(), smallSet(), "kv hash list set zset"}, {blackwidow.New(), smallSet(), "strings hashes lists sets zsets"}, {ardb.New(), ardbSet(), "rocksdb"}} {
+	}{{nemo.New(), smallSet(), "kv hash list set zset"}, {blackwidow.New(), smallSet(), "strings hashes lists sets zsets"},
+		{ardb.New(), ardbSet(), "rocksdb"}} {
 		dir := buildSmall(t, c.format, c.rows...)
 		stores := strings.Fields(c.stores)
 		for _, s := range stores {
@@ -412,7 +413,8 @@ func TestVerifyFilter(t *testing.T) {
 // TestCommandsAgreeOnTables checks faults that checksums cannot detect: every command ends with the one error that
 // verify lists, and no command reports success.
 func TestCommandsAgreeOnTables(t *testing.T) {
-	for name, sub := range map[string]string{"index-entry-gone": "db0", "restart-not-at-entry": "db0", "block-twice": "", "leveldb-first-block-empty": ""} {
+	for name, sub := range map[string]string{"index-entry-gone": "db0", "restart-not-at-entry": "db0", "block-twice": "",
+		"leveldb-first-block-empty": ""} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(fixtures.UnpackFile(t, "../../../fixtures/found/"+name+".tar.gz", name), sub)
 			for _, workers := range []string{"1", "4"} {
@@ -422,7 +424,8 @@ func TestCommandsAgreeOnTables(t *testing.T) {
 				}
 				target := "rdb:" + filepath.Join(t.TempDir(), "target.rdb")
 				for _, args := range [][]string{{"dump", dir}, {"inspect", dir}, {"fingerprint", dir}, {"diff", dir, dir}} {
-					if r := kvferry(t, append(args, "--workers", workers)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "kvferry verify") {
+					r := kvferry(t, append(args, "--workers", workers)...)
+					if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "kvferry verify") {
 						t.Errorf("%s: exit %d\n%s", args[0], r.code, r.stderr)
 					}
 				}
@@ -430,7 +433,8 @@ func TestCommandsAgreeOnTables(t *testing.T) {
 				if r.code != cli.ExitLossy || !strings.Contains(r.stderr, "damaged: 1 error") {
 					t.Errorf("convert: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 				}
-				if r := kvferry(t, "convert", dir, target, "--allow-loss", "damaged", "--workers", workers); r.code != cli.ExitOK {
+				if r := kvferry(t, "convert", dir, target, "--allow-loss", "damaged", "--workers",
+					workers); r.code != cli.ExitOK {
 					t.Errorf("convert the rest: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 				}
 			}

@@ -102,8 +102,8 @@ func TestUnknownFormEverywhere(t *testing.T) {
 		v[2] = 0x01 // the first reserved byte
 		r.put("default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("s")}), v)
 	})
-	for _, args := range [][]string{{"verify", dir}, {"dump", dir}, {"inspect", dir}, {"explain", dir, "s"}, {"fingerprint", dir}, {"diff", dir, sound},
-		{"diff", dir, dir}, {"convert", dir, "pika3:" + t.TempDir() + "/out"}} {
+	for _, args := range [][]string{{"verify", dir}, {"dump", dir}, {"inspect", dir}, {"explain", dir, "s"}, {"fingerprint", dir},
+		{"diff", dir, sound}, {"diff", dir, dir}, {"convert", dir, "pika3:" + t.TempDir() + "/out"}} {
 		if r := kvferry(t, args...); r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, record.FindNewer) {
 			t.Errorf("%s: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
 		}

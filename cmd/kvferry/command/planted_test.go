@@ -78,7 +78,8 @@ func (r *smallReader) Next() (*record.Header, error) {
 	}
 	s := r.left[0]
 	r.left, r.cur = r.left[1:], s.elems
-	return &record.Header{DB: "0", Type: s.typ, Key: []byte(s.key), ExpireMS: s.expire, Len: int64(len(s.elems)), ByName: true}, nil
+	return &record.Header{DB: "0", Type: s.typ, Key: []byte(s.key), ExpireMS: s.expire, Len: int64(len(s.elems)), ByName: true},
+		nil
 }
 
 func (r *smallReader) Read(dst []record.Element) (int, error) {
@@ -143,7 +144,8 @@ type rows struct {
 // alter reads a store, changes its rows and rewrites it.
 func alter(t testing.TB, dir string, change func(r *rows)) {
 	t.Helper()
-	opts := &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{codec.Comparer()}), Merger: merge.Merger()}
+	opts := &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(),
+		[]store.Comparer{codec.Comparer()}), Merger: merge.Merger()}
 	tables, err := filepath.Glob(filepath.Join(dir, "*.ldb"))
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +264,8 @@ func foundIn(t *testing.T, dir string, args ...string) []string {
 		}
 		out = append(out, s)
 	}
-	if want := map[bool]int{true: cli.ExitOK, false: cli.ExitFindings}[len(out) == 0]; r.code != want || report.Passed != (want == cli.ExitOK) {
+	want := map[bool]int{true: cli.ExitOK, false: cli.ExitFindings}[len(out) == 0]
+	if r.code != want || report.Passed != (want == cli.ExitOK) {
 		t.Errorf("exit %d with findings %q", r.code, out)
 	}
 	for _, f := range report.Findings {
@@ -388,7 +391,8 @@ func TestVerifyPlantedNemo(t *testing.T) {
 func blackwidowPlants() []plant {
 	const v = 1
 	data := func(name string, version int32) []byte {
-		return blackwidow.AppendDataKey(nil, blackwidow.DataKey{Key: nk, Version: blackwidow.Version(version), Name: []byte(name)})
+		return blackwidow.AppendDataKey(
+			nil, blackwidow.DataKey{Key: nk, Version: blackwidow.Version(version), Name: []byte(name)})
 	}
 	index := func(i uint64) []byte {
 		return blackwidow.AppendListKey(nil, blackwidow.ListKey{Key: nk, Version: v, Index: i})
@@ -433,7 +437,8 @@ func blackwidowPlants() []plant {
 		{"hole", "lists", func(r *rows) { r.del("data_cf", index(first+1)) }, "error list-missing-index"},
 		{"no end", "lists", func(r *rows) { r.del("data_cf", index(first+2)) }, "error list-missing-index"},
 		{"list count", "lists", func(r *rows) {
-			r.put("default", nk, blackwidow.AppendListMeta(nil, blackwidow.ListMeta{Count: 2, Version: v, Left: first - 1, Right: first + 3}))
+			r.put("default", nk, blackwidow.AppendListMeta(nil,
+				blackwidow.ListMeta{Count: 2, Version: v, Left: first - 1, Right: first + 3}))
 		}, "error count-mismatch"},
 		{"hidden", "hashes", func(r *rows) {
 			r.put("default", nk, blackwidow.AppendMeta(nil, blackwidow.Meta{Count: 1, Version: 0xFF}))
@@ -483,7 +488,8 @@ func TestVerifyOrderBesideUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := kvferry(t, "verify", dir)
-	for _, want := range []string{"error key-order", "error unreadable-store", "\nnot all records could be read: all of zsets\n", ": 2 records, 3 elements"} {
+	for _, want := range []string{"error key-order", "error unreadable-store", "\nnot all records could be read: all of zsets\n",
+		": 2 records, 3 elements"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("exit %d, the report does not say %q:\n%s%s", r.code, want, r.stdout, r.stderr)
 		}

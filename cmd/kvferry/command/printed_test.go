@@ -225,7 +225,8 @@ func TestPrintedRests(t *testing.T) {
 					t.Errorf("%s: %s, was %s", line, got, shape)
 				}
 				one, two := kvferry(t, "dump", "--salvage", src), kvferry(t, "dump", src+".rest")
-				if parts := strings.Count(two.stderr, "module-mismatch"); two.code != cli.ExitOK && parts == 0 { // what is left of a value of a module
+				if parts := strings.Count(two.stderr, "module-mismatch"); two.code != cli.ExitOK && parts == 0 {
+					// what is left of a value of a module
 					t.Errorf("exit %d: %s", two.code, two.stderr)
 				}
 				a, b := strings.Count(one.stdout, "\n"), strings.Count(two.stdout, "\n")
@@ -267,7 +268,8 @@ func TestScoresOfPlans(t *testing.T) {
 	if len(a) == 0 || len(b) == 0 || a[1] != b[1] {
 		t.Errorf("%q and %q: %s%s", a, b, plan.stdout, dry.stdout)
 	}
-	if ssdb := kvferry(t, "plan", src, "ssdb:"+filepath.Join(root, "dst")); !strings.Contains(ssdb.stdout, "Set work_dir in ssdb.conf to "+filepath.Join(root, "dst")) {
+	ssdb := kvferry(t, "plan", src, "ssdb:"+filepath.Join(root, "dst"))
+	if !strings.Contains(ssdb.stdout, "Set work_dir in ssdb.conf to "+filepath.Join(root, "dst")) {
 		t.Error(ssdb.stdout)
 	}
 }
@@ -275,7 +277,8 @@ func TestScoresOfPlans(t *testing.T) {
 // TestPrintedServers: printed targets of Kvrocks are for the server whose forms the rows have, which reads the result.
 func TestPrintedServers(t *testing.T) {
 	root, src := fastDir(t), golden(t, "kvrocks-mixed")
-	for server, want := range map[string]string{"kvrocks2.3": "kvrocks2.3:", "kvrocks2.9": "kvrocks2.9:", "kvrocks": "kvrocks:", "kvrocks2.17": "kvrocks:"} {
+	for server, want := range map[string]string{"kvrocks2.3": "kvrocks2.3:", "kvrocks2.9": "kvrocks2.9:", "kvrocks": "kvrocks:",
+		"kvrocks2.17": "kvrocks:"} {
 		old := filepath.Join(root, server)
 		rename := kvferry(t, "convert", "--allow-loss", "expiry-ms,stream-groups,module", src, server+":"+old)
 		if rename.code != cli.ExitOK {
@@ -294,7 +297,8 @@ func TestNamesComeBack(t *testing.T) {
 	named, goal, back := filepath.Join(root, "named"), filepath.Join(root, "goal"), filepath.Join(root, "back")
 	ok(t, "convert", "--rename-db", "foo=a=b", "--rename-db", "0=é", src, "ardb+leveldb:"+named)
 	ok(t, "convert", "--rdb-version", "12", named, "rdb:"+goal)
-	words := regexp.MustCompile(`(--rename-db .*) rdb:`).FindStringSubmatch(ok(t, "plan", "--format", "markdown", "--rdb-version", "12", named, "rdb:"+goal+"2"))
+	words := regexp.MustCompile(`(--rename-db .*) rdb:`).FindStringSubmatch(
+		ok(t, "plan", "--format", "markdown", "--rdb-version", "12", named, "rdb:"+goal+"2"))
 	if words == nil {
 		t.Fatal("no names")
 	}
@@ -302,7 +306,8 @@ func TestNamesComeBack(t *testing.T) {
 	ok(t, "diff", "--as-converted", "none", named, back)
 	ok(t, "diff", "rdb:"+goal, back) // with the report beside it
 	for pairs, want := range map[string]string{"7=x": "no database", "3=2": "two databases", "2": "want A=B"} {
-		if r := kvferry(t, "convert", "--rename-db", pairs, "rdb:"+goal, "ardb:"+back+"2"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
+		r := kvferry(t, "convert", "--rename-db", pairs, "rdb:"+goal, "ardb:"+back+"2")
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s", pairs, r.code, r.stderr)
 		}
 	}
@@ -324,8 +329,10 @@ func TestAdvisedFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	flags, another := regexp.MustCompile(`--[a-z][a-z-]+`), regexp.MustCompile(`(?:kvferry|[,:]) (convert|dump|verify) `)
-	for name, src := range map[string]string{"manifest": log, "command": "aof:" + command, "block": block, "temp": "rdb:" + root + "/none"} {
-		for _, words := range [][]string{{"inspect", src}, {"verify", src}, {"keys", src}, {"dump", src}, {"fingerprint", src}, {"diff", src, src},
+	for name, src := range map[string]string{"manifest": log, "command": "aof:" + command, "block": block,
+		"temp": "rdb:" + root + "/none"} {
+		for _, words := range [][]string{{"inspect", src}, {"verify", src}, {"keys", src}, {"dump", src}, {"fingerprint", src},
+			{"diff", src, src},
 			{"get", src, "k"}, {"explain", src, "k"}, {"serve", "--port", "0", src}, {"plan", src, "kvrocks:" + root + "/p"},
 			{"convert", "--dry-run", src, "kvrocks:" + root + "/p"}} {
 			cmd, _, err := testApp().Root().Find(words[:1])
@@ -335,7 +342,8 @@ func TestAdvisedFlags(t *testing.T) {
 			if words[0] == "serve" && name != "manifest" {
 				continue // it starts
 			}
-			for _, text := range strings.FieldsFunc(kvferry(t, words...).stderr, func(r rune) bool { return r == ';' || r == '\n' }) {
+			for _, text := range strings.FieldsFunc(kvferry(t, words...).stderr,
+				func(r rune) bool { return r == ';' || r == '\n' }) {
 				of := cmd
 				if m := another.FindStringSubmatch(text); m != nil {
 					of, _, _ = testApp().Root().Find(m[1:])

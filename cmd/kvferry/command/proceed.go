@@ -45,7 +45,8 @@ func refusalText(err error, args []string) string {
 	switch {
 	case names:
 		better = replacing(better, "--on-conflict", "rename")
-		return fmt.Sprintf("\nto lose %s, rename the keys:\n  %s\nto lose the keys, too:\n  %s", aim, cli.CommandLine(better), all)
+		return fmt.Sprintf("\nto lose %s, rename the keys:\n  %s\nto lose the keys, too:\n  %s", aim, cli.CommandLine(better),
+			all)
 	case how != nil:
 		return fmt.Sprintf("\nto keep more:\n  %s\nto lose %s, too:\n  %s", cli.CommandLine(better), strings.Join(how, ", "), all)
 	case damaged:
@@ -81,7 +82,8 @@ func cancelledText(err error, args []string) string {
 	case unfinished.Kept:
 		return fmt.Sprintf("cancelled; the work so far is kept in %s%s", dir, goOn(args))
 	case unfinished.Resume:
-		return fmt.Sprintf("cancelled before any work was done; %s was removed; start again with\n  %s", dir, cli.CommandLine(args))
+		return fmt.Sprintf("cancelled before any work was done; %s was removed; start again with\n  %s", dir,
+			cli.CommandLine(args))
 	}
 	return fmt.Sprintf("cancelled; %s was removed", dir)
 }
@@ -146,7 +148,8 @@ func leftText(err error, args []string) string {
 	if !errors.As(err, &left) {
 		return ""
 	}
-	return "\nto continue it:\n  " + cli.CommandLine(afterName(args, "--resume")) + "\nto start over:\n  " + cli.CommandLine(afterName(args, "--discard"))
+	return "\nto continue it:\n  " + cli.CommandLine(afterName(args, "--resume")) + "\nto start over:\n  " +
+		cli.CommandLine(afterName(args, "--discard"))
 }
 
 // pastText ends a refusal of damage with the command line that reads the rest.

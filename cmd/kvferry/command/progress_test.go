@@ -104,7 +104,8 @@ func TestProgressNobodyReads(t *testing.T) {
 		slowly(app, progress.Every)
 		var out bytes.Buffer
 		dst := filepath.Join(t.TempDir(), "dst")
-		if code := app.Run(context.Background(), []string{"convert", src, "blackwidow:" + dst, "--progress", mode}, &out, gone{}); code != cli.ExitOK {
+		code := app.Run(context.Background(), []string{"convert", src, "blackwidow:" + dst, "--progress", mode}, &out, gone{})
+		if code != cli.ExitOK {
 			t.Errorf("--progress %s: exit %d", mode, code)
 		}
 		ok(t, "verify", dst)
@@ -115,7 +116,8 @@ func TestProgressNobodyReads(t *testing.T) {
 func TestBrokenPipe(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	var stderr bytes.Buffer
-	if code := testApp().Run(context.Background(), []string{"dump", src}, gone{}, &stderr); code != cli.ExitPipe || stderr.Len() > 0 {
+	if code := testApp().Run(context.Background(), []string{"dump", src}, gone{}, &stderr); code != cli.ExitPipe ||
+		stderr.Len() > 0 {
 		t.Errorf("exit %d, %q", code, stderr.String())
 	}
 	dst := filepath.Join(t.TempDir(), "dst")
@@ -307,7 +309,8 @@ func TestProgressResult(t *testing.T) {
 			Result string `json:"result"`
 		}
 		lines := strings.SplitAfter(out.String(), "\n") // the first line reports the start of the step
-		if e := json.Unmarshal([]byte(strings.Join(lines[1:], "")), &line); e != nil || line.Result != want || line.Time.IsZero() {
+		e := json.Unmarshal([]byte(strings.Join(lines[1:], "")), &line)
+		if e != nil || line.Result != want || line.Time.IsZero() {
 			t.Errorf("%v: %q: %v", err, out.String(), e)
 		}
 	}

@@ -106,7 +106,8 @@ type Dataset struct {
 
 // dataset finds and opens a dataset and creates the scan that the flags describe. show displays the preparation of
 // the source; it may be nil.
-func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *cli.ProgressView, report func(record.Finding)) (*Dataset, error) {
+func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *cli.ProgressView,
+	report func(record.Finding)) (*Dataset, error) {
 	d, err := a.unopened(cmd, location, f)
 	if err == nil {
 		err = tryOutputs(cmd)
@@ -342,7 +343,8 @@ func (d *Dataset) tellNone(w io.Writer, records int64) {
 // hasRows refuses formats without rows on disk, for commands that show rows.
 func (d *Dataset) hasRows() error {
 	if d.Found.Format.Limits().Place == format.InFiles {
-		return cli.Usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", escape.Text(d.Found.Location.Path))
+		return cli.Usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key",
+			escape.Text(d.Found.Location.Path))
 	}
 	return nil
 }

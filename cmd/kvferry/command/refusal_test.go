@@ -34,7 +34,8 @@ func TestRefusalAvoids(t *testing.T) {
 		dst := filepath.Join(t.TempDir(), "dst")
 		r := kvferry(t, "convert", c.src, c.target+":"+dst)
 		end := lastLines(r.stderr, 4)
-		if r.code != cli.ExitLossy || end[0] != "to keep more:" || !strings.Contains(end[1], c.better) || end[2] != "to lose "+c.lost+", too:" {
+		if r.code != cli.ExitLossy || end[0] != "to keep more:" || !strings.Contains(end[1], c.better) ||
+			end[2] != "to lose "+c.lost+", too:" {
 			t.Fatalf("exit %d, %s", r.code, strings.Join(end, "\n"))
 		}
 		ok(t, strings.Fields(end[1])[1:]...)

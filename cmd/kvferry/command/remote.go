@@ -45,7 +45,8 @@ var connectNames = []string{"password-file", "tls-ca", "tls-cert", "tls-key", "t
 
 // Register adds the flags to a command.
 func (f *connectFlags) Register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.passwordFile, "password-file", "", "`file` with the password of the server (default: the environment variable "+passwordVariable+")")
+	fs.StringVar(&f.passwordFile, "password-file", "",
+		"`file` with the password of the server (default: the environment variable "+passwordVariable+")")
 	fs.StringVar(&f.ca, "tls-ca", "", "`file` with the CA certificates to trust (default: those of the system)")
 	fs.StringVar(&f.cert, "tls-cert", "", "`file` with the client certificate")
 	fs.StringVar(&f.key, "tls-key", "", "`file` with the key of --tls-cert")
@@ -68,7 +69,8 @@ func unused(fs *pflag.FlagSet, names []string, locations ...string) error {
 
 // options builds the options from the flags and reads the password file.
 func (f *connectFlags) options() (*format.ServerOptions, error) {
-	o := &format.ServerOptions{Password: os.Getenv(passwordVariable), CA: f.ca, Cert: f.cert, Key: f.key, Insecure: f.insecure, Scan: f.scan}
+	o := &format.ServerOptions{Password: os.Getenv(passwordVariable), CA: f.ca, Cert: f.cert, Key: f.key, Insecure: f.insecure,
+		Scan: f.scan}
 	if f.notices != nil {
 		o.Notice = func(text string) { fmt.Fprintf(f.notices, "kvferry: %s\n", text) }
 	}
@@ -180,8 +182,8 @@ func (f *serverFlags) target(r format.Remote, address string, how connectFlags) 
 	}
 	o.Existing = f.existing()
 	o.Rate = int64(f.rate)
-	return convert.Output{Format: r.With(o), Path: work, Address: address, Create: catalog.NoStores.Create, Open: catalog.NoStores.Open,
-		Verify: f.verify}, nil
+	return convert.Output{Format: r.With(o), Path: work, Address: address, Create: catalog.NoStores.Create,
+		Open: catalog.NoStores.Open, Verify: f.verify}, nil
 }
 
 // objectFlags are the flags for access to an object store.

@@ -43,7 +43,8 @@ func (f *replicaFlags) Register(a *App, cmd *cobra.Command) {
 }
 
 // master returns what feeds replicas of a dataset, which is opened later. It calls done when enough of them have everything.
-func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Dataset, shared *convert.Shared, log func(string), done func()) (*master.Master, error) {
+func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Dataset, shared *convert.Shared, log func(string),
+	done func()) (*master.Master, error) {
 	m := &master.Master{Log: log, Workers: runtime.GOMAXPROCS(0)}
 	if f.replicas.version != anyVersion {
 		v, err := rdb.ParseVersion(f.replicas.version)

@@ -78,7 +78,8 @@ func TestServeReplicas(t *testing.T) {
 			replica.Client().Must(t, "REPLICAOF", host, port)
 		case end != nil && args[0] == "diff":
 			r := end()
-			if said := "replica " + replica.Addr + " is in sync (offset 14): on it, run REPLICAOF NO ONE\n"; r.code != cli.ExitOK || !strings.Contains(r.stderr, said) {
+			said := "replica " + replica.Addr + " is in sync (offset 14): on it, run REPLICAOF NO ONE\n"
+			if r.code != cli.ExitOK || !strings.Contains(r.stderr, said) {
 				t.Fatalf("exit %d: %s", r.code, r.stderr)
 			}
 			replica.Client().Must(t, "REPLICAOF", "NO", "ONE")
@@ -103,7 +104,8 @@ func TestServeRefuses(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	file := filepath.Join(fastDir(t), "none.rdb")
-	for _, args := range [][]string{{"--rdb-version", "5"}, {"--on-conflict", "never"}, {"--allow-loss", "none"}, {"--exit-when-synced", "-1"}} {
+	for _, args := range [][]string{{"--rdb-version", "5"}, {"--on-conflict", "never"}, {"--allow-loss", "none"},
+		{"--exit-when-synced", "-1"}} {
 		if r := kvferry(t, append([]string{"serve", file}, args...)...); r.code != cli.ExitUsage {
 			t.Errorf("%q: exit %d, %s", args, r.code, r.stderr)
 		}
@@ -159,7 +161,8 @@ func TestServeEverywhere(t *testing.T) {
 	var stderr strings.Builder
 	code := make(chan int, 1)
 	go func() {
-		code <- testApp().Run(ctx, []string{"serve", "--listen", "0.0.0.0", "--port", "0", "--log", "json", packedRDB}, in, &stderr)
+		code <- testApp().Run(ctx, []string{"serve", "--listen", "0.0.0.0", "--port", "0", "--log", "json", packedRDB}, in,
+			&stderr)
 		in.Close()
 	}()
 	typed := ""
@@ -171,7 +174,8 @@ func TestServeEverywhere(t *testing.T) {
 	}
 	<-code
 	warning, _, _ := strings.Cut(stderr.String(), "\n")
-	if !strings.Contains(typed, "redis-cli -h 127.0.0.1 -p ") || !json.Valid([]byte(warning)) || !strings.Contains(warning, "0.0.0.0:") ||
+	if !strings.Contains(typed, "redis-cli -h 127.0.0.1 -p ") || !json.Valid([]byte(warning)) ||
+		!strings.Contains(warning, "0.0.0.0:") ||
 		!strings.Contains(warning, "everybody who reaches this address can read all data") {
 		t.Errorf("%q, and %q", typed, stderr.String())
 	}

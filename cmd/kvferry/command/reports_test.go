@@ -29,7 +29,8 @@ func TestVerifyReports(t *testing.T) {
 		path := filepath.Join(out, form)
 		r := kvferry(t, "verify", "--format", form, "-o", path, dir)
 		text, err := os.ReadFile(path)
-		if err != nil || r.code != cli.ExitFindings || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "; lost: ") {
+		if err != nil || r.code != cli.ExitFindings || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 ||
+			!strings.Contains(r.stderr, "; lost: ") {
 			t.Errorf("%s: exit %d, %v, %s%s", form, r.code, err, r.stdout, r.stderr)
 		}
 		if again := kvferry(t, "verify", "--format", form, dir).stdout; again != string(text) {
@@ -65,7 +66,8 @@ func TestInspectHTML(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(text), "<!DOCTYPE html>") || len(doc.Types) < 10 || len(doc.Levels) == 0 {
 		t.Errorf("%v, %d types, %d levels, page %.80s", err, len(doc.Types), len(doc.Levels), text)
 	}
-	if r := kvferry(t, "inspect", src, "--html", filepath.Join(out, "no", "page.html")); r.code != cli.ExitUsage || entries(t, out) != "page.html" {
+	r := kvferry(t, "inspect", src, "--html", filepath.Join(out, "no", "page.html"))
+	if r.code != cli.ExitUsage || entries(t, out) != "page.html" {
 		t.Errorf("exit %d, %s; left: %s", r.code, r.stderr, entries(t, out))
 	}
 }

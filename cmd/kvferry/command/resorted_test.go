@@ -54,7 +54,8 @@ func TestResortedResume(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		if code := app.Run(context.Background(), resume, &out, &out); code != cli.ExitFailed || !strings.Contains(out.String(), errPlanned.Error()) {
+		code := app.Run(context.Background(), resume, &out, &out)
+		if code != cli.ExitFailed || !strings.Contains(out.String(), errPlanned.Error()) {
 			t.Fatalf("exit %d, %s", code, &out)
 		}
 		journal, err := os.ReadFile(filepath.Join(dst+".kvferry", "journal"))
@@ -63,7 +64,8 @@ func TestResortedResume(t *testing.T) {
 		}
 		ok(t, resume...)
 		rep := reportOf(t, dst)
-		if !rep.Timings.Resumed || !reflect.DeepEqual(rep.Findings, want.Findings) || !reflect.DeepEqual(rep.Losses, want.Losses) {
+		if !rep.Timings.Resumed || !reflect.DeepEqual(rep.Findings, want.Findings) ||
+			!reflect.DeepEqual(rep.Losses, want.Losses) {
 			t.Errorf("%s: resumed %t, the findings are\n%+v\nwant\n%+v", flag, rep.Timings.Resumed, rep.Findings, want.Findings)
 		}
 		if treeBytes(t, dst) != treeBytes(t, whole) {
@@ -80,7 +82,8 @@ func TestHeldBack(t *testing.T) {
 		n    int
 		err  error
 		want int
-	}{{3, nil, 3}, {3, boom, 3}, {3, &store.OrderError{}, 0}, {maxHeld, &store.OrderError{}, 0}, {maxHeld + 2, &store.OrderError{}, maxHeld + 1}, {maxHeld + 2, nil, maxHeld + 2}} {
+	}{{3, nil, 3}, {3, boom, 3}, {3, &store.OrderError{}, 0}, {maxHeld, &store.OrderError{}, 0},
+		{maxHeld + 2, &store.OrderError{}, maxHeld + 1}, {maxHeld + 2, nil, maxHeld + 2}} {
 		told := 0
 		d := &Dataset{Scan: &inspect.Scan{Report: func(record.Finding) { told++ }}}
 		err := d.heldBack(func() error {
@@ -109,28 +112,34 @@ func TestHeldBack(t *testing.T) {
 // TestUnorderedReadAlike: where the tables of a list are out of order, reading commands give one warning; verify says
 // which table it is.
 func TestUnorderedReadAlike(t *testing.T) {
-	recs := []small{smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"), smallRecord(record.List, "c", "1", "2", "3")}
+	recs := []small{smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"),
+		smallRecord(record.List, "c", "1", "2", "3")}
 	sound := buildSmall(t, blackwidow.New(), recs...)
 	src := buildSmall(t, blackwidow.New(), recs...)
 	alter(t, filepath.Join(src, "lists"), func(r *rows) {
-		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name, Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
+		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name,
+			Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
 	})
 	for _, args := range [][]string{{"dump", src}, {"inspect", src}, {"fingerprint", src}, {"diff", sound, src}} {
 		var out, errs bytes.Buffer
 		code := testApp().Run(context.Background(), args, &out, &errs)
-		if code != 0 || strings.Count(errs.String(), record.FindUnorderedTable) != 1 || strings.Contains(errs.String()+out.String(), "error ") {
+		if code != 0 || strings.Count(errs.String(), record.FindUnorderedTable) != 1 ||
+			strings.Contains(errs.String()+out.String(), "error ") {
 			t.Errorf("%q: exit %d\n%s%s", args, code, &out, &errs)
 		}
 	}
 	const values = `*3[$"1" $"2" $"3"]`
-	if got := serveOn(t, src).dial(t).do(t, "LRANGE", "c", "0", "-1").String(); !strings.HasPrefix(got, `-"ERR `) && got != values { // the count of all keys may have sorted them
+	if got := serveOn(t, src).dial(t).do(t, "LRANGE", "c", "0", "-1").String(); !strings.HasPrefix(got, `-"ERR `) &&
+		got != values {
+		// the count of all keys may have sorted them
 		t.Errorf("serve: %s", got)
 	}
 	if got := serveOn(t, "--resort", src).dial(t).do(t, "LRANGE", "c", "0", "-1").String(); got != values {
 		t.Errorf("serve --resort: %s", got)
 	}
 	var out bytes.Buffer
-	if code := testApp().Run(context.Background(), []string{"verify", src}, &out, &out); code == 0 || !strings.Contains(out.String(), "key-order") || strings.Contains(out.String(), "missing") {
+	if code := testApp().Run(context.Background(), []string{"verify", src}, &out, &out); code == 0 ||
+		!strings.Contains(out.String(), "key-order") || strings.Contains(out.String(), "missing") {
 		t.Errorf("verify: exit %d\n%s", code, &out)
 	}
 }

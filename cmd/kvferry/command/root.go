@@ -74,7 +74,8 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == cli.ExitUsage:
 		fmt.Fprintf(said, name+" %s (see --help)\n", cli.OneLine(cli.Advised(err)))
 	default:
-		fmt.Fprintf(said, name+" %s%s%s\n", cli.OneLine(cli.Advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args)+missingText(err, args)+leftText(err, args))
+		fmt.Fprintf(said, name+" %s%s%s\n", cli.OneLine(cli.Advised(err)), keptText(err, args),
+			refusalText(err, args)+pastText(err, args)+missingText(err, args)+leftText(err, args))
 	}
 	return code
 }

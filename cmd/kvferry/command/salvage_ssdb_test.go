@@ -129,7 +129,8 @@ func TestForgedSSDB(t *testing.T) {
 			if c.kind == "" {
 				want, refused = cli.ExitOK, cli.ExitOK
 			}
-			if r := kvferry(t, "verify", "--fail-on", "error", src); r.code != want || c.kind != "" && !strings.Contains(r.stdout, "error "+c.kind+" ") {
+			if r := kvferry(t, "verify", "--fail-on", "error", src); r.code != want ||
+				c.kind != "" && !strings.Contains(r.stdout, "error "+c.kind+" ") {
 				t.Errorf("verify: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 			}
 			for _, args := range [][]string{{"dump", src}, {"inspect", src}, {"fingerprint", src}, {"diff", src, src}} {
@@ -144,7 +145,8 @@ func TestForgedSSDB(t *testing.T) {
 			if c.kind != "" {
 				ok(t, append(args, "--allow-loss", "damaged,newer")...)
 			}
-			if got := ok(t, "dump", "kvrocks:"+filepath.Join(root, "kvrocks")); strings.Count(got, "\n") < 3 || !strings.Contains(got, `"type":"hash","key":"k"`) {
+			got := ok(t, "dump", "kvrocks:"+filepath.Join(root, "kvrocks"))
+			if strings.Count(got, "\n") < 3 || !strings.Contains(got, `"type":"hash","key":"k"`) {
 				t.Errorf("the target has\n%s", got)
 			}
 		})

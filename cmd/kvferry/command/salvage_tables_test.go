@@ -83,7 +83,8 @@ func TestSalvageTables(t *testing.T) {
 		{record.FindDamagedBlock, "metaindex", func(name string) func(*testing.T, string) { return edit(name, flipMetaindex) }},
 		{record.FindDamagedBlock, "properties", func(name string) func(*testing.T, string) { return edit(name, flipNamed("rocksdb.properties")) }},
 	}
-	for dst, name := range map[string]string{"nemo": "nemo-basic", "blackwidow": "bw-basic", "ardb+rocksdb": "ardb-rocksdb-basic", "ardb+leveldb": "ardb-leveldb-basic", "ssdb": "nemo-basic"} {
+	for dst, name := range map[string]string{"nemo": "nemo-basic", "blackwidow": "bw-basic", "ardb+rocksdb": "ardb-rocksdb-basic",
+		"ardb+leveldb": "ardb-leveldb-basic", "ssdb": "nemo-basic"} {
 		whole := filepath.Join(fastDir(t), "whole")
 		args := []string{"convert", "--expired", "keep", "--sample", "3", golden(t, name), dst + ":" + whole} // a third is enough
 		if dst == "ssdb" {
@@ -132,7 +133,8 @@ func testUnneeded(t *testing.T, src string, truth map[string][]string) {
 func testLostTable(t *testing.T, src, kind, table string) {
 	t.Helper()
 	for _, look := range []string{"auto", "always", "never"} {
-		if r := kvferry(t, "verify", "--files", look, src); r.code != cli.ExitFindings || skippedLines(r.stdout) != 1 || !strings.Contains(r.stdout, "error "+kind+": ") ||
+		r := kvferry(t, "verify", "--files", look, src)
+		if r.code != cli.ExitFindings || skippedLines(r.stdout) != 1 || !strings.Contains(r.stdout, "error "+kind+": ") ||
 			strings.Contains(r.stdout, "not all records") || strings.Contains(r.stdout, "-count-mismatch") {
 			t.Errorf("verify --files %s: exit %d\n%s%s", look, r.code, r.stdout, r.stderr)
 		}
@@ -144,7 +146,8 @@ func testLostTable(t *testing.T, src, kind, table string) {
 	for _, args := range [][]string{{"dump", src}, {"inspect", src}, {"fingerprint", src}, {"diff", src, src}} {
 		r := kvferry(t, args...)
 		hint := strings.Contains(r.stderr, "--salvage reads past it")
-		if r.code != cli.ExitFailed || strings.Count(r.stderr, filepath.Base(table)) != 1 || hint != (args[0] == "dump" || args[0] == "inspect") {
+		if r.code != cli.ExitFailed || strings.Count(r.stderr, filepath.Base(table)) != 1 ||
+			hint != (args[0] == "dump" || args[0] == "inspect") {
 			t.Errorf("%s: exit %d: %s", args[0], r.code, r.stderr)
 		}
 	}
@@ -189,7 +192,8 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	const said = `the range tombstones of this table are missing, so what they deleted is still there: keys from "a" up to "z"; older tables with such keys: 1, `
 	testLostTable(t, src, record.FindDamagedBlock, "kv/000899.sst")
 	r := kvferry(t, "dump", "--salvage", src)
-	if got := dumped(t, r.stdout); r.code != cli.ExitFindings || !strings.Contains(r.stderr, said) || fmt.Sprint(got) != fmt.Sprint(truth) {
+	if got := dumped(t, r.stdout); r.code != cli.ExitFindings || !strings.Contains(r.stderr, said) ||
+		fmt.Sprint(got) != fmt.Sprint(truth) {
 		t.Errorf("exit %d: %v\n%s", r.code, got, r.stderr)
 	}
 	dst := filepath.Join(t.TempDir(), "dst")

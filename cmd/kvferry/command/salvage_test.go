@@ -152,7 +152,8 @@ func testSalvage(t *testing.T, format, path string, truth map[string][]string) {
 		}
 	}
 	if text := ok(t, "dump", "--expired", "keep", format+":"+dst); !reflect.DeepEqual(dumped(t, text), got) {
-		t.Errorf("the target has other records: %d elements less, %d more", wantPart(t, dumped(t, text), got), wantPart(t, got, dumped(t, text)))
+		t.Errorf("the target has other records: %d elements less, %d more", wantPart(t, dumped(t, text), got),
+			wantPart(t, got, dumped(t, text)))
 	}
 	ok(t, "verify", format+":"+dst)
 }
@@ -262,7 +263,8 @@ func testSalvageResume(t *testing.T, src string) {
 		}
 	}
 	var stderr bytes.Buffer
-	if code := app.Run(context.Background(), args, &stderr, &stderr); code != cli.ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
+	code := app.Run(context.Background(), args, &stderr, &stderr)
+	if code != cli.ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
 		t.Fatalf("exit %d, %s", code, &stderr)
 	}
 	journal, err := os.ReadFile(filepath.Join(dst+".kvferry", "journal"))
@@ -276,7 +278,8 @@ func testSalvageResume(t *testing.T, src string) {
 	}
 	if !reflect.DeepEqual(rep.Findings, wantReport.Findings) || !reflect.DeepEqual(rep.Losses, wantReport.Losses) ||
 		!reflect.DeepEqual(rep.Ledger, wantReport.Ledger) {
-		t.Errorf("the resumed run reports\n%+v\n%+v\nwant\n%+v\n%+v", rep.Findings, rep.Losses, wantReport.Findings, wantReport.Losses)
+		t.Errorf("the resumed run reports\n%+v\n%+v\nwant\n%+v\n%+v", rep.Findings, rep.Losses, wantReport.Findings,
+			wantReport.Losses)
 	}
 	if treeBytes(t, dst) != want {
 		t.Error("the resumed run wrote something else")
@@ -315,7 +318,8 @@ func TestSalvageLMDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		unchanged(t, dir)
-		if left := kvferry(t, "dump", "--expired", "keep", "--salvage", dir); left.code != cli.ExitOK { // otherwise the pages are unreachable
+		if left := kvferry(t, "dump", "--expired", "keep", "--salvage", dir); left.code != cli.ExitOK {
+			// otherwise the pages are unreachable
 			damaged++
 			testSalvageLMDB(t, dir, left, truth)
 		}
@@ -329,7 +333,8 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 	t.Helper()
 	if pages := strings.Count(left.stderr, "error damaged-page"); left.code != cli.ExitFindings || pages == 0 || pages > 3 {
 		t.Fatalf("dump --salvage: exit %d, %d pages: %s", left.code, pages, left.stderr)
-	} else if want := fmt.Sprintf("\nkvferry: unreadable tables, blocks or pages: %d; their rows are missing\n", pages); !strings.Contains(left.stderr, want) {
+	} else if want := fmt.Sprintf("\nkvferry: unreadable tables, blocks or pages: %d; their rows are missing\n",
+		pages); !strings.Contains(left.stderr, want) {
 		t.Errorf("dump --salvage does not say %q: %s", want, left.stderr)
 	}
 	got := dumped(t, left.stdout)
@@ -344,7 +349,8 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 		t.Errorf("convert: exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, append(args, "--allow-loss", "damaged")...)
-	if text := ok(t, "dump", "--expired", "keep", "ardb+leveldb:"+dst); !reportOf(t, dst).Proof.Done || !reflect.DeepEqual(dumped(t, text), got) {
+	text := ok(t, "dump", "--expired", "keep", "ardb+leveldb:"+dst)
+	if !reportOf(t, dst).Proof.Done || !reflect.DeepEqual(dumped(t, text), got) {
 		t.Error("the target has other records")
 	}
 }
@@ -402,11 +408,13 @@ func testSalvageList(t *testing.T, n int) {
 			details[f.Kind] = f.Samples[0].Detail
 		}
 	}
-	want := fmt.Sprintf("nodes read: %s from the left end, 0 from the right end; gaps skipped: %d [", record.Number(len(got)), holes)
+	want := fmt.Sprintf("nodes read: %s from the left end, 0 from the right end; gaps skipped: %d [", record.Number(len(got)),
+		holes)
 	if !strings.Contains(details["list-broken-link"], want) {
 		t.Errorf("the finding says %q, want %q", details["list-broken-link"], want)
 	}
-	if count := fmt.Sprintf("count is %s, rows found: %s [", record.Number(n), record.Number(len(got))); !strings.HasPrefix(details["count-mismatch"], count) || len(details) != 3 {
+	count := fmt.Sprintf("count is %s, rows found: %s [", record.Number(n), record.Number(len(got)))
+	if !strings.HasPrefix(details["count-mismatch"], count) || len(details) != 3 {
 		t.Errorf("the findings are %q, want %q, damaged-block and list-broken-link", details, count)
 	}
 	for _, a := range rep.Ledger {

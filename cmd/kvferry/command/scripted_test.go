@@ -20,7 +20,8 @@ func TestScriptedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	const salvage, convert = "; --salvage skips such commands and lists them\n", "convert it with --allow-loss aof-command and use the copy\n"
-	for line, want := range map[string]string{"dump": salvage, "inspect": salvage, "fingerprint": convert, "diff " + log: convert, "verify --against " + log: convert} {
+	for line, want := range map[string]string{"dump": salvage, "inspect": salvage, "fingerprint": convert, "diff " + log: convert,
+		"verify --against " + log: convert} {
 		if r := kvferry(t, append(strings.Fields(line), log)...); r.code != cli.ExitFailed || !strings.HasSuffix(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s", line, r.code, r.stderr)
 		}

@@ -57,7 +57,8 @@ func start(t *testing.T, dir, name string, args []string, env ...string) *termin
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), append(env, "TERM=xterm", "HOME="+dir, "LC_ALL=C.UTF-8", "PATH="+dir+"/bin:"+os.Getenv("PATH"))...)
+	cmd.Env = append(os.Environ(), append(env, "TERM=xterm", "HOME="+dir, "LC_ALL=C.UTF-8",
+		"PATH="+dir+"/bin:"+os.Getenv("PATH"))...)
 	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 160})
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +167,8 @@ func shellIn(t *testing.T, shell, dir string) *terminal {
 			t.Fatal(err)
 		}
 	}
-	write("bin/kvferry", fmt.Sprintf("#!/bin/sh\ncase $1 in\n__complete*) %s=1 exec %s \"$@\";;\nesac\nprintf RAN\nprintf '<%%s>' \"$@\"\necho\n", mainEnv, exe), 0o755)
+	write("bin/kvferry", fmt.Sprintf("#!/bin/sh\ncase $1 in\n__complete*) %s=1 exec %s \"$@\";;\nesac\nprintf RAN\nprintf '<%%s>' \"$@\"\necho\n",
+		mainEnv, exe), 0o755)
 	write("small.rdb", "REDIS0009\xfe\x00\x00\x01a\x01b\xfe\x0c\x00\x01a\x01b\xff\x00\x00\x00\x00\x00\x00\x00\x00", 0o644)
 	write("plain/file", "", 0o644)
 	write("my dir/file", "", 0o644)
@@ -174,7 +176,8 @@ func shellIn(t *testing.T, shell, dir string) *terminal {
 	switch shell {
 	case "bash":
 		library := executable(t, "bash-completion/bash_completion", "/usr/share/bash-completion/bash_completion")
-		write("inputrc", "set show-all-if-ambiguous on\nset completion-query-items 0\nset page-completions off\nset enable-bracketed-paste off\n", 0o644)
+		write("inputrc", "set show-all-if-ambiguous on\nset completion-query-items 0\nset page-completions off\nset enable-bracketed-paste off\n",
+			0o644)
 		write("rc", ". "+library+"\n. "+dir+"/script\n", 0o644)
 		return start(t, dir, path, []string{"--noprofile", "--rcfile", filepath.Join(dir, "rc"), "-i"}, "INPUTRC="+dir+"/inputrc")
 	case "zsh":

@@ -90,7 +90,8 @@ func TestComparingWithLogs(t *testing.T) {
 	src := fixtures.Unpack(t, "ardb-rocksdb-basic")
 	logs := moveLogs(t, src)
 	dst := filepath.Join(t.TempDir(), "dst")
-	out := ok(t, "convert", "--wal-dir", logs, "--type", "string,hash,list,set,zset", "--allow-loss", "expiry-ms", src, "blackwidow:"+dst)
+	out := ok(t, "convert", "--wal-dir", logs, "--type", "string,hash,list,set,zset", "--allow-loss", "expiry-ms", src,
+		"blackwidow:"+dst)
 	_, line, found := strings.Cut(out, "to compare source and copy: kvferry ")
 	line, _, _ = strings.Cut(line, "\n")
 	if !found || !strings.Contains(line, "--wal-dir="+logs) {

@@ -94,7 +94,8 @@ func TestSkipExisting(t *testing.T) {
 			if strings.Contains(name, "kvrocks") {
 				db = "__namespace"
 			}
-			common := []string{"--db", db, "--now", "2100-01-01T00:00:00Z", "--on-conflict", "rename", "--allow-loss", "module", src, server}
+			common := []string{"--db", db, "--now", "2100-01-01T00:00:00Z", "--on-conflict", "rename", "--allow-loss", "module",
+				src, server}
 			run := func(args ...string) (*convert.Report, string) {
 				t.Helper()
 				out := ok(t, append(append([]string{"convert"}, args...), common...)...)

@@ -98,7 +98,8 @@ func newSlurm(t *testing.T) *slurm {
 	}
 	bin := filepath.Join(engine, "run")
 	s.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "SLURM_CONF="+s.path("slurm.conf"))
-	s.start(filepath.Join(bin, "munged"), "--foreground", "--num-threads=2", "--key-file="+s.path("munge.key"), "--socket="+s.path("munge.sock"),
+	s.start(filepath.Join(bin, "munged"), "--foreground", "--num-threads=2", "--key-file="+s.path("munge.key"),
+		"--socket="+s.path("munge.sock"),
 		"--pid-file="+s.path("munged.pid"), "--log-file="+s.path("munged.log"), "--seed-file="+s.path("munge.seed"))
 	s.wait("munged", func() bool { _, err := os.Stat(s.path("munge.sock")); return err == nil })
 	s.start(filepath.Join(bin, "slurmctld"), "-D", "-c")
@@ -199,11 +200,13 @@ func TestSlurm(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s.wait("the target", func() bool { _, err := os.Stat(many); return err == nil })
-	fleet := fmt.Sprintf("{part: 800KiB, options: {now: %s}, datasets: [{source: %s, target: 'blackwidow:%s', name: x}]}", args[1], src, s.path("fleet"))
+	fleet := fmt.Sprintf("{part: 800KiB, options: {now: %s}, datasets: [{source: %s, target: 'blackwidow:%s', name: x}]}",
+		args[1], src, s.path("fleet"))
 	if err := os.WriteFile(s.path("fleet.yaml"), []byte(fleet), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := s.run("KVFERRY="+s.path("kvferry"), "sh", "-c", ok(t, "fleet", "--as", "slurm", s.path("fleet.yaml"))); err != nil {
+	if out, err := s.run("KVFERRY="+s.path("kvferry"), "sh", "-c",
+		ok(t, "fleet", "--as", "slurm", s.path("fleet.yaml"))); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s.wait("the target of the fleet", func() bool { _, err := os.Stat(s.path("fleet")); return err == nil })

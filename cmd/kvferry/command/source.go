@@ -130,11 +130,13 @@ func (a *App) opener(o *catalog.Found, reader string) (store.Opener, error) {
 	case reader == readerNative:
 		return o.Driver.Open, nil
 	case a.Fallback == nil:
-		return nil, cli.Usagef("--store %s: this build has no RocksDB library: make one with go build -tags rocksdb ./cmd/kvferry", reader)
+		return nil, cli.Usagef("--store %s: this build has no RocksDB library: make one with go build -tags rocksdb ./cmd/kvferry",
+			reader)
 	case o.Driver.Name != "rocksdb":
 		return nil, cli.Usagef("--store %s: %s is a %s store", reader, o.Location.Path, o.Driver.Name)
 	case disk.IsMounted(o.Location.Path):
-		return nil, cli.Usagef("--store %s: %s: the RocksDB library reads files on disk only: download them first", reader, o.Location.Path)
+		return nil, cli.Usagef("--store %s: %s: the RocksDB library reads files on disk only: download them first", reader,
+			o.Location.Path)
 	}
 	return a.Fallback, nil
 }
@@ -149,7 +151,8 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 			return cli.Usagef("--temp-dir %w", err)
 		}
 		for _, name := range outputNames {
-			if flag := cmd.Flags().Lookup(name); flag != nil && !f.shared && !cli.ToStandard(flag.Value.String()) && !uploading(cmd, name, flag.Value.String()) {
+			flag := cmd.Flags().Lookup(name)
+			if flag != nil && !f.shared && !cli.ToStandard(flag.Value.String()) && !uploading(cmd, name, flag.Value.String()) {
 				if err := cli.Local(name, flag.Value.String()); err != nil {
 					return err
 				}

@@ -20,7 +20,8 @@ import (
 // ssdbRows returns the rows of an SSDB dataset whose first byte is one of kinds.
 func ssdbRows(t *testing.T, dir, kinds string) map[string]string {
 	t.Helper()
-	src, err := ssdb.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocks.Open, Kind: "leveldb", Options: store.Options{}})
+	src, err := ssdb.New().Open(context.Background(), dir,
+		&format.OpenOptions{Store: rocks.Open, Kind: "leveldb", Options: store.Options{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +58,12 @@ func TestSSDBToSSDB(t *testing.T) {
 	rows := [][2][]byte{{[]byte("k"), []byte("v")}, {[]byte("k" + long), []byte("v")}, {[]byte("Hh"), ssdb.AppendSize(nil, 2)},
 		{ssdb.AppendFieldKey(nil, []byte("h"), nil), []byte("v")}, {ssdb.AppendFieldKey(nil, []byte("h"), []byte(long)), []byte("v")}}
 	// Scores that are equal as float64s, in another order than their members.
-	scores := map[string]int64{"a": 1<<53 + 1, "b": 1 << 53, "c": 1<<63 - 1, "d": 1<<63 - 2, "e": -1 << 63, "f": -1<<63 + 1, "g": 7}
+	scores := map[string]int64{"a": 1<<53 + 1, "b": 1 << 53, "c": 1<<63 - 1, "d": 1<<63 - 2, "e": -1 << 63, "f": -1<<63 + 1,
+		"g": 7}
 	rows = append(rows, [2][]byte{[]byte("Zz"), ssdb.AppendSize(nil, int64(len(scores)))})
 	for m, n := range scores {
-		rows = append(rows, [2][]byte{ssdb.AppendScoreKey(nil, []byte("z"), []byte(m)), ssdb.AppendScore(nil, n)}, [2][]byte{ssdb.AppendRankKey(nil, []byte("z"), n, []byte(m)), nil})
+		rows = append(rows, [2][]byte{ssdb.AppendScoreKey(nil, []byte("z"), []byte(m)), ssdb.AppendScore(nil, n)},
+			[2][]byte{ssdb.AppendRankKey(nil, []byte("z"), n, []byte(m)), nil})
 	}
 	for _, row := range rows {
 		if err := db.Put(row[0], row[1], nil); err != nil {
@@ -72,7 +75,8 @@ func TestSSDBToSSDB(t *testing.T) {
 	}
 	for name, dir := range map[string]string{"hand": hand, "ssdb-basic": fixtures.Unpack(t, "ssdb-basic")} {
 		to := filepath.Join(t.TempDir(), name)
-		if r := kvferry(t, "convert", "--expired", "keep", "ssdb:"+dir, "ssdb:"+to); r.code != cli.ExitOK || !strings.Contains(r.stdout, "proved: ") {
+		r := kvferry(t, "convert", "--expired", "keep", "ssdb:"+dir, "ssdb:"+to)
+		if r.code != cli.ExitOK || !strings.Contains(r.stdout, "proved: ") {
 			t.Fatalf("%s: exit %d\n%s%s", name, r.code, r.stdout, r.stderr)
 		}
 		want, got := ssdbRows(t, dir, "HZhksz"), ssdbRows(t, to, "HZhksz")
@@ -96,7 +100,8 @@ func TestSSDBToSSDB(t *testing.T) {
 	}
 	scores["c"]--
 	for m, n := range scores {
-		for _, row := range [][2][]byte{{ssdb.AppendScoreKey(nil, []byte("z"), []byte(m)), ssdb.AppendScore(nil, n)}, {ssdb.AppendRankKey(nil, []byte("z"), n, []byte(m)), nil}} {
+		for _, row := range [][2][]byte{{ssdb.AppendScoreKey(nil, []byte("z"), []byte(m)), ssdb.AppendScore(nil, n)},
+			{ssdb.AppendRankKey(nil, []byte("z"), n, []byte(m)), nil}} {
 			if err := db.Put(row[0], row[1], nil); err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +111,8 @@ func TestSSDBToSSDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `member "c" score 9223372036854775807 in A, score 9223372036854775806 in B`
-	if r := kvferry(t, "diff", "--type", "zset", "ssdb:"+hand, "ssdb:"+other); r.code != cli.ExitFindings || !strings.Contains(r.stdout, want) || strings.Count(r.stdout, "member") != 1 {
+	if r := kvferry(t, "diff", "--type", "zset", "ssdb:"+hand, "ssdb:"+other); r.code != cli.ExitFindings ||
+		!strings.Contains(r.stdout, want) || strings.Count(r.stdout, "member") != 1 {
 		t.Errorf("diff: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }

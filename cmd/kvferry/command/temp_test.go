@@ -42,12 +42,14 @@ func TestFullTempDir(t *testing.T) {
 	})()
 	for dir, args := range map[string][]string{temp: {"dump", "--temp-dir", temp, file + ".gz"}, system: {"verify", file + ".gz"}} {
 		r := kvferry(t, args...)
-		if want := "free some space in " + dir + ", or name another directory for temporary files with --temp-dir"; r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
+		want := "free some space in " + dir + ", or name another directory for temporary files with --temp-dir"
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s%.200s", args, r.code, r.stderr, r.stdout)
 		}
 	}
 	// An output in the same directory is not a temporary file.
-	if r := kvferry(t, "dump", "--type", "string", "-o", filepath.Join(system, "out"), golden(t, "bw-basic")); r.code != cli.ExitFailed || strings.Contains(r.stderr, "--temp-dir") {
+	if r := kvferry(t, "dump", "--type", "string", "-o", filepath.Join(system, "out"),
+		golden(t, "bw-basic")); r.code != cli.ExitFailed || strings.Contains(r.stderr, "--temp-dir") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

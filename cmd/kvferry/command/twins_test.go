@@ -51,7 +51,8 @@ func TestPartOfValue(t *testing.T) {
 		"zset":  {"\x05\x01z\x02\x01m\x00\x00\x00\x00\x00\x00\xf0\x3f\x01m\x00\x00\x00\x00\x00\x00\x00\x40", `"value":[["m","1"]]`},
 	} {
 		src := filepath.Join(t.TempDir(), "dump.rdb")
-		if err := os.WriteFile(src, []byte("REDIS0009\xfe\x00"+c.value+"\x00\x01o\x01v\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644); err != nil {
+		err := os.WriteFile(src, []byte("REDIS0009\xfe\x00"+c.value+"\x00\x01o\x01v\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644)
+		if err != nil {
 			t.Fatal(err)
 		}
 		for _, to := range []string{"rdb", "aof", "kvrocks", "ardb", "floyd", "nemo"} {
@@ -77,7 +78,8 @@ func TestStreamTwins(t *testing.T) {
 			list += "\x02\x01" + string(rune(id)) + "\x01\x00\x01\x81v\x02\x04\x01"
 		}
 		n := byte(len(list) + 7)
-		return "\x10" + strings.Repeat("\x00", 15) + string(rune(ids[0])) + string(rune(n)) + string(rune(n)) + "\x00\x00\x00" + string(rune(5+5*len(ids))) + "\x00" + list + "\xff"
+		return "\x10" + strings.Repeat("\x00", 15) + string(rune(ids[0])) + string(rune(n)) + string(rune(n)) + "\x00\x00\x00" +
+			string(rune(5+5*len(ids))) + "\x00" + list + "\xff"
 	}
 	stream := func(groups string, nodes ...string) string {
 		entries := 0
@@ -100,7 +102,8 @@ func TestStreamTwins(t *testing.T) {
 		"pending twice":  {stream("\x01"+group("\x02"+pending+pending+"\x01"+consumer+"\x01"+id), node(3)), "pending: occurs more than once"},
 	} {
 		src := filepath.Join(t.TempDir(), "dump.rdb")
-		if err := os.WriteFile(src, []byte("REDIS0009\xfe\x00"+c.value+"\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644); err != nil {
+		err := os.WriteFile(src, []byte("REDIS0009\xfe\x00"+c.value+"\xff\x00\x00\x00\x00\x00\x00\x00\x00"), 0o644)
+		if err != nil {
 			t.Fatal(err)
 		}
 		r := kvferry(t, "verify", src)

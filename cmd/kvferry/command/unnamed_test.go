@@ -32,7 +32,8 @@ func TestUnnamed(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range []string{"file", "key-file", "check", "against", "db", "keyspace", "wal-dir", "wal-dir-b", "temp-dir", "output", "html"} {
+	for _, name := range []string{"file", "key-file", "check", "against", "db", "keyspace", "wal-dir", "wal-dir-b", "temp-dir",
+		"output", "html"} {
 		if !strings.Contains(" "+strings.Join(tried, " ")+" ", " "+name+" ") {
 			t.Errorf("--%s was not tried", name)
 		}

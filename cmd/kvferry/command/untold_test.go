@@ -39,13 +39,15 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		for _, args := range [][]string{{"inspect", src}, {"inspect", "-v", src}, {"verify", src}} {
 			r := kvferry(t, args...)
 			line := noEvidence.ReplaceAllString(r.stderr, "")
-			if r.code != cli.ExitFailed || !strings.HasPrefix(line, "kvferry: "+src+": cannot detect the format: found a ") || strings.Count(line, "\n") != 1 ||
+			if r.code != cli.ExitFailed || !strings.HasPrefix(line, "kvferry: "+src+": cannot detect the format: found a ") ||
+				strings.Count(line, "\n") != 1 ||
 				!strings.Contains(line, c.what) || !strings.Contains(line, size) || !strings.Contains(line, filepath.Dir(file)) ||
 				!strings.Contains(line, "ardb:"+src) || !strings.HasSuffix(line, ":"+src+"\n") {
 				t.Errorf("%s: %v: exit %d: %s", args, c.to, r.code, r.stderr)
 			}
 		}
-		if r := kvferry(t, "verify", "ardb:"+src); r.code != cli.ExitFindings || !strings.Contains(r.stdout, " damaged-file") && !strings.Contains(r.stdout, " missing-file") {
+		if r := kvferry(t, "verify", "ardb:"+src); r.code != cli.ExitFindings ||
+			!strings.Contains(r.stdout, " damaged-file") && !strings.Contains(r.stdout, " missing-file") {
 			t.Errorf("%v: verify: exit %d: %s%s", c.to, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -60,10 +62,12 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(src, c.file), []byte(c.to), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := kvferry(t, "inspect", src); r.code != cli.ExitFailed || !strings.Contains(r.stderr, c.what) || !strings.Contains(r.stderr, "--salvage") {
+		if r := kvferry(t, "inspect", src); r.code != cli.ExitFailed || !strings.Contains(r.stderr, c.what) ||
+			!strings.Contains(r.stderr, "--salvage") {
 			t.Errorf("%q: inspect: exit %d: %s", c.to, r.code, r.stderr)
 		}
-		if r := kvferry(t, "verify", src); r.code != cli.ExitFindings || !strings.Contains(r.stdout, " damaged-file") && !strings.Contains(r.stdout, " missing-file") {
+		if r := kvferry(t, "verify", src); r.code != cli.ExitFindings ||
+			!strings.Contains(r.stdout, " damaged-file") && !strings.Contains(r.stdout, " missing-file") {
 			t.Errorf("%q: verify: exit %d: %s%s", c.to, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -77,7 +81,8 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("is beyond the end of the file at %d: too short", st.Size()/2)
-	if r := kvferry(t, "inspect", src); r.code != cli.ExitFailed || !strings.HasPrefix(r.stderr, "kvferry: lmdb ") || !strings.Contains(r.stderr, file) ||
+	if r := kvferry(t, "inspect", src); r.code != cli.ExitFailed || !strings.HasPrefix(r.stderr, "kvferry: lmdb ") ||
+		!strings.Contains(r.stderr, file) ||
 		!strings.Contains(r.stderr, want) {
 		t.Errorf("half a file: exit %d: %s", r.code, r.stderr)
 	}

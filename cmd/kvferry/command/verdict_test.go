@@ -57,7 +57,8 @@ func TestVerdictOfDamage(t *testing.T) {
 				if v.Unread != 0 || !strings.HasPrefix(v.Lost, "no rows of tables") {
 					t.Errorf("%s, %s: %+v", name, damage, v)
 				}
-			case v.Unread == 0 || v.Unread > v.Data || !strings.HasPrefix(v.Lost, "the rows in ") || !strings.HasPrefix(v.Sure, "at least that much") ||
+			case v.Unread == 0 || v.Unread > v.Data || !strings.HasPrefix(v.Lost, "the rows in ") ||
+				!strings.HasPrefix(v.Sure, "at least that much") ||
 				!strings.Contains(v.Cause, filepath.Base(path)) || !strings.HasPrefix(v.Next, "kvferry convert --allow-loss damaged"):
 				t.Errorf("%s, %s: %+v", name, damage, v)
 			}
@@ -89,7 +90,8 @@ func TestVerdictOfUnread(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := readVerdict(t, path).Verdict
-		if v == nil || c.lost != "" && v.Lost != c.lost || !strings.HasPrefix(v.Sure, c.sure) || !strings.HasPrefix(v.Cause, c.cause) ||
+		if v == nil || c.lost != "" && v.Lost != c.lost || !strings.HasPrefix(v.Sure, c.sure) ||
+			!strings.HasPrefix(v.Cause, c.cause) ||
 			strings.Contains(v.Lost, "no rows") || strings.HasPrefix(v.Sure, "everything was read") {
 			t.Errorf("%s: %+v", name, v)
 		}
@@ -98,7 +100,8 @@ func TestVerdictOfUnread(t *testing.T) {
 	for _, form := range []string{"text", "json", "junit", "sarif"} {
 		r := kvferry(t, "verify", "--format", form, "-o", out, path)
 		if lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n"); r.code != cli.ExitFindings || len(lines) != 1 ||
-			!strings.HasPrefix(lines[0], "kvferry: "+path+": 1 error; cause: newer in ") || !strings.Contains(lines[0], "; lost: everything from") ||
+			!strings.HasPrefix(lines[0], "kvferry: "+path+": 1 error; cause: newer in ") ||
+			!strings.Contains(lines[0], "; lost: everything from") ||
 			!strings.Contains(lines[0], "; how sure: ") || !strings.Contains(lines[0], "; next: kvferry convert") {
 			t.Errorf("%s: exit %d: %q", form, r.code, r.stderr)
 		}

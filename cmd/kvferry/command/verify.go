@@ -69,7 +69,8 @@ func (a *App) verify() *cobra.Command {
 	cli.Choose(fs, &f.report, "format", reports, "output format, also as -f NAME")
 	cli.Choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or higher")
 	f.maxFindings = 1000
-	fs.Var(cli.Number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; 0: none; all are counted", maxListed))
+	fs.Var(cli.Number(&f.maxFindings, 0, maxListed), "max-findings",
+		fmt.Sprintf("list at most `n` findings, up to %d; 0: none; all are counted", maxListed))
 	cli.Choose(fs, &f.files, "files", looks, "check the table files again, block by block, against their properties and bounds; auto: only if reading the records "+
 		"finds a problem; never: skip the filter blocks of tables, too")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at this `location` instead")
@@ -85,9 +86,11 @@ var verifySteps = []progress.Step{{Name: "read", Weight: 1}, {Name: "files", Wei
 // reporter prints the result of verify.
 type reporter = func(io.Writer, *render.Result) error
 
-var reports = []cli.Option[reporter]{{Name: "text", Means: render.Findings}, {Name: "json", Means: render.JSON}, {Name: "junit", Means: render.JUnit}, {Name: "sarif", Means: render.SARIF}}
+var reports = []cli.Option[reporter]{{Name: "text", Means: render.Findings}, {Name: "json", Means: render.JSON},
+	{Name: "junit", Means: render.JUnit}, {Name: "sarif", Means: render.SARIF}}
 
-var looks = []cli.Option[verify.Look]{{Name: "auto", Means: verify.Automatic}, {Name: "always", Means: verify.Always}, {Name: "never", Means: verify.Never}}
+var looks = []cli.Option[verify.Look]{{Name: "auto", Means: verify.Automatic}, {Name: "always", Means: verify.Always},
+	{Name: "never", Means: verify.Never}}
 
 // maxListed bounds --max-findings: the listed findings are held in memory.
 const maxListed = 1000000
@@ -126,7 +129,8 @@ func restLine(cmd *cobra.Command, d *Dataset, location string, counts []verify.K
 		_, output, _ := strings.Cut(target, ":")
 		return cli.CommandLine(slices.Concat([]string{"dump", "--salvage", "-o", output + ".jsonl"}, opening, []string{location}))
 	}
-	return cli.CommandLine(slices.Concat([]string{"convert", "--allow-loss", restLosses(counts)}, opening, flags, []string{location, target}))
+	return cli.CommandLine(slices.Concat([]string{"convert", "--allow-loss", restLosses(counts)}, opening, flags,
+		[]string{location, target}))
 }
 
 // verification returns the options to verify a dataset. Verification opens the source, which stays known.
@@ -160,7 +164,8 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 		if f.maxFindings == 0 {
 			return cli.Usagef("--against and --max-findings 0 do not go together; see kvferry diff --format json")
 		}
-		d := diffFlags{read: f.read, sides: f.sides, format: "text", max: f.maxFindings, limit: "--max-findings", output: f.output}
+		d := diffFlags{read: f.read, sides: f.sides, format: "text", max: f.maxFindings, limit: "--max-findings",
+			output: f.output}
 		return a.runDiff(cmd, &d, location, f.against)
 	}
 	began := a.Now()
@@ -181,7 +186,8 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	}
 	o := d.verification()
 	o.MaxFindings, o.Files = f.maxFindings, f.files
-	about := verified{Source: object.Shown(location), Selected: d.Scan.Chosen(), Format: d.Found.Location.Format, NowMS: d.Scan.Now.UnixMilli(), FailOn: f.failOn}
+	about := verified{Source: object.Shown(location), Selected: d.Scan.Chosen(), Format: d.Found.Location.Format,
+		NowMS: d.Scan.Now.UnixMilli(), FailOn: f.failOn}
 	about.Selected.Expired = "" // it checks and counts them
 	var tasks []inspect.Part
 	var v *verify.Outcome
@@ -234,7 +240,8 @@ type verified struct {
 
 // result returns what is printed.
 func (r *verified) result(v *verify.Outcome, tool string) *render.Result {
-	res := &render.Result{Outcome: v, Tool: tool, Source: r.Source, Selected: r.Selected, NowMS: r.NowMS, Seconds: r.Seconds, FailOn: r.FailOn, Rest: r.Rest}
+	res := &render.Result{Outcome: v, Tool: tool, Source: r.Source, Selected: r.Selected, NowMS: r.NowMS, Seconds: r.Seconds,
+		FailOn: r.FailOn, Rest: r.Rest}
 	if res.Format == "" {
 		res.Format = r.Format
 	}

@@ -204,7 +204,8 @@ func (m *move) partsOf(path, part string) (int, error) {
 		return err
 	})
 	n := int(min(1+max(0, bytes-1)/int64(size), pass.MaxParts))
-	if n > 1 && m.command != "convert" && !slices.ContainsFunc(m.options, func(word string) bool { return strings.HasPrefix(word, "--now=") }) {
+	if n > 1 && m.command != "convert" && !slices.ContainsFunc(m.options,
+		func(word string) bool { return strings.HasPrefix(word, "--now=") }) {
 		err = errors.Join(err, fmt.Errorf("parts of %s need a time in common: write options: {now: …}", m.command))
 	}
 	return n, err
@@ -269,14 +270,16 @@ func (t *File) check() error {
 	for _, m := range t.moves {
 		for _, word := range append([]string{m.source, m.target}, m.options...) {
 			if !escape.IsPrintable(word) {
-				return cli.Usagef("%s: %q has characters that are not printable, and not every sh takes them in a command: rename it, or link to it", t.path, word)
+				return cli.Usagef("%s: %q has characters that are not printable, and not every sh takes them in a command: rename it, or link to it",
+					t.path, word)
 			}
 		}
 		if was, ok := paths[m.path]; ok {
 			return cli.Usagef("%s: %s and %s have the same target, %s: write {name} in it", t.path, was, m.source, m.path)
 		}
 		if was, ok := names[JobName(m.name)]; ok {
-			return cli.Usagef("%s: %s and %s have the same name, %s: give one of them another name", t.path, was, m.source, m.name)
+			return cli.Usagef("%s: %s and %s have the same name, %s: give one of them another name", t.path, was, m.source,
+				m.name)
 		}
 		paths[m.path], names[JobName(m.name)] = m.source, m.source
 	}

@@ -148,7 +148,8 @@ func (m *move) slurm() string {
 		if i > 0 {
 			flags += ` --dependency="afterok:${job%%;*}"`
 		}
-		fmt.Fprintf(&b, "job=$(sbatch --parsable --export=ALL --requeue --job-name=%s --cpus-per-task=%s --mem=%dM%s --wrap=%s)\n", m.job(s), m.workers,
+		fmt.Fprintf(&b, "job=$(sbatch --parsable --export=ALL --requeue --job-name=%s --cpus-per-task=%s --mem=%dM%s --wrap=%s)\n",
+			m.job(s), m.workers,
 			m.podMemory()>>20, flags, escape.Shell([]string{m.script(s, `"${KVFERRY:-kvferry}"`, `"$SLURM_ARRAY_TASK_ID"`)}))
 	}
 	return b.String()

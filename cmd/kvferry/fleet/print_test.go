@@ -82,7 +82,8 @@ func TestPartsWithFindings(t *testing.T) {
 		}
 	}
 	convert := &move{command: "convert", name: "a", source: "x", target: "rdb:y", parts: 2}
-	if s := convert.script(convert.stages()[0], "kvferry", "1"); !strings.HasPrefix(s, "exec kvferry convert ") || strings.Contains(s, "$?") {
+	if s := convert.script(convert.stages()[0], "kvferry", "1"); !strings.HasPrefix(s, "exec kvferry convert ") ||
+		strings.Contains(s, "$?") {
 		t.Errorf("a part of a conversion: %s", s)
 	}
 }

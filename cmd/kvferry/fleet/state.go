@@ -167,7 +167,8 @@ func readReport(file string, to map[string][]*anyReport) error {
 
 // state sums up the reports of a dataset. A success overrides a failure.
 func (m *move) state(reports []*anyReport) *State {
-	s := &State{Name: m.name, Source: object.Shown(m.source), Target: m.target, State: "open", Parts: m.parts, Losses: []convert.LossKind{}, Next: []string{}}
+	s := &State{Name: m.name, Source: object.Shown(m.source), Target: m.target, State: "open", Parts: m.parts,
+		Losses: []convert.LossKind{}, Next: []string{}}
 	done := map[pass.Part]*anyReport{}
 	for _, r := range reports {
 		if r.Exit == 0 {
@@ -227,7 +228,9 @@ func (s *State) add(r *anyReport) {
 	}
 	for _, l := range r.Losses {
 		l.Samples = nil
-		i := slices.IndexFunc(s.Losses, func(x convert.LossKind) bool { return x.Kind == l.Kind && x.Drops == l.Drops && x.Note == l.Note })
+		i := slices.IndexFunc(s.Losses, func(x convert.LossKind) bool {
+			return x.Kind == l.Kind && x.Drops == l.Drops && x.Note == l.Note
+		})
 		if i < 0 {
 			s.Losses = append(s.Losses, l)
 		} else {
@@ -276,7 +279,8 @@ func table(states []*State) (rows [][]render.Cell) {
 			}
 		}
 		none := render.Cell{Number: -1}
-		row := []render.Cell{{Text: s.Name}, {Text: state}, {Text: parts, Number: int64(s.PartsDone)}, none, none, none, none, {Text: strings.Join(lost, ", ")}}
+		row := []render.Cell{{Text: s.Name}, {Text: state}, {Text: parts, Number: int64(s.PartsDone)}, none, none, none, none,
+			{Text: strings.Join(lost, ", ")}}
 		if s.PartsDone > 0 {
 			row[3] = render.Number(s.Records)
 			row[4] = render.Size(s.SourceBytes)

@@ -58,7 +58,8 @@ func TestState(t *testing.T) {
 		{"losses", 2, []*anyReport{losing(losing(at("1/2", 0, 0), "a", 1, false), "b", 2, true), losing(losing(at("2/2", 0, 0), "a", 10, false), "a", 100, true)},
 			"open 2/2, 200 bytes, 2s, lost a 11, b 2, a 100", "finish"},
 	} {
-		m := &move{command: "convert", name: "x", source: "/x", target: "rdb:/no/y", path: "/no/y", at: "/no/y", work: "/no/y", parts: c.parts}
+		m := &move{command: "convert", name: "x", source: "/x", target: "rdb:/no/y", path: "/no/y", at: "/no/y", work: "/no/y",
+			parts: c.parts}
 		s := m.state(c.reports)
 		got := fmt.Sprintf("%s %d/%d", s.State, s.PartsDone, s.Parts)
 		if s.Exit != 0 {
@@ -108,7 +109,8 @@ func TestReadReports(t *testing.T) {
 	put(filepath.Base(FailurePath(target, pass.Part{K: 2, N: 2})), at("2/2", 1, 5), target)
 	put("other.kvferry-report.json", &anyReport{}, filepath.Join(dir, "other"))
 	put("text.json", at("1/2", 1, 9), target) // another name
-	m := &move{command: "convert", name: "x", source: "/x", target: "rdb:" + target, path: target, at: target, work: target, parts: 2}
+	m := &move{command: "convert", name: "x", source: "/x", target: "rdb:" + target, path: target, at: target, work: target,
+		parts: 2}
 	s, err := (&File{path: "f.yaml", moves: []*move{m}}).State([]string{dir})
 	if err != nil || !s.Done() || len(s.Unread) > 0 || s.moves[0].State != "done" {
 		t.Errorf("%+v, %v", s, err)
@@ -116,7 +118,8 @@ func TestReadReports(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "new.kvferry-report.json")); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = (&File{path: "f.yaml", moves: []*move{m}}).State([]string{dir + "/**"}); err != nil || s.Done() || s.moves[0].Exit != 1 {
+	s, err = (&File{path: "f.yaml", moves: []*move{m}}).State([]string{dir + "/**"})
+	if err != nil || s.Done() || s.moves[0].Exit != 1 {
 		t.Errorf("%+v, %v", s.moves[0], err)
 	}
 }
@@ -124,7 +127,8 @@ func TestReadReports(t *testing.T) {
 // TestNextLines: up to maxNext command lines of a dataset are printed, and the number of the others.
 func TestNextLines(t *testing.T) {
 	for n, more := range map[int]string{maxNext: "", maxNext + 1: "  and 1 more", maxNext + 7: "  and 7 more"} {
-		lines := nextLines([]*State{{Name: "a", State: "open", Next: slices.Repeat([]string{"kvferry x"}, n)}, {Name: "b", State: "done", Next: []string{"no"}}})
+		lines := nextLines([]*State{{Name: "a", State: "open", Next: slices.Repeat([]string{"kvferry x"}, n)},
+			{Name: "b", State: "done", Next: []string{"no"}}})
 		want := 2 + maxNext
 		if more != "" {
 			want++
@@ -138,7 +142,8 @@ func TestNextLines(t *testing.T) {
 // TestPartsOf: a dataset has as many parts of a size as cover it.
 func TestPartsOf(t *testing.T) {
 	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o755), os.WriteFile(filepath.Join(dir, "a"), make([]byte, 300), 0o600),
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o755),
+		os.WriteFile(filepath.Join(dir, "a"), make([]byte, 300), 0o600),
 		os.WriteFile(filepath.Join(dir, "sub", "b"), make([]byte, 700), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -169,12 +174,14 @@ func TestFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"e", filepath.Base(convert.ReportPath("a")), filepath.Base(FailurePath("a", pass.Part{})), filepath.Base(FailurePath("a", pass.Part{K: 1, N: 2}))} {
+	for _, name := range []string{"e", filepath.Base(convert.ReportPath("a")), filepath.Base(FailurePath("a", pass.Part{})),
+		filepath.Base(FailurePath("a", pass.Part{K: 1, N: 2}))} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for pattern, want := range map[string]string{"*/dump": "a b", "*": "a b c e", "[b-z]/*": "b-dump c-other", "a": "a", "*/none": "", "none/*": "", "e/*": ""} {
+	for pattern, want := range map[string]string{"*/dump": "a b", "*": "a b c e", "[b-z]/*": "b-dump c-other", "a": "a",
+		"*/none": "", "none/*": "", "e/*": ""} {
 		var names []string
 		found, err := datasets(filepath.Join(dir, pattern), nil)
 		for _, f := range found {
@@ -188,7 +195,8 @@ func TestFound(t *testing.T) {
 
 // TestPodMemory: a pod has a third more than --memory, in whole MiB.
 func TestPodMemory(t *testing.T) {
-	for memory, want := range map[cli.SizeFlag]cli.SizeFlag{768 << 20: 1 << 30, 3 << 20: 4 << 20, 3<<20 + 3: 5 << 20, 64 << 20: 86 << 20} {
+	for memory, want := range map[cli.SizeFlag]cli.SizeFlag{768 << 20: 1 << 30, 3 << 20: 4 << 20, 3<<20 + 3: 5 << 20,
+		64 << 20: 86 << 20} {
 		if got := (&move{memory: memory}).podMemory(); got != want {
 			t.Errorf("%d: %d, want %d", memory, got, want)
 		}

@@ -36,10 +36,13 @@ func sample(typ, key, detail string) convert.Sample {
 
 // converted is the report of a conversion on disk. Names have a byte that a terminal obeys.
 func converted() *convert.Report {
-	return &convert.Report{File: "new/db.kvferry.json", Now: now, Workers: 2, Options: map[string]string{"instances": "3", "slots": "1024"},
-		Source: convert.Dataset{Path: "/old/\x1bdb", Format: "blackwidow", Store: "rocksdb", DBs: plan.Names{"0", "1"}, Files: 12, Bytes: 3 << 20},
-		Target: convert.Dataset{Path: "/new/db", Format: "kvrocks", Store: "rocksdb", DBs: plan.Names{"__namespace", "1"}, Files: 1, Bytes: 1000},
-		Parts:  []convert.PartDigest{part("0", "hash", 1200, 5400), part("1", "string", 3, 3)},
+	return &convert.Report{File: "new/db.kvferry.json", Now: now, Workers: 2,
+		Options: map[string]string{"instances": "3", "slots": "1024"},
+		Source: convert.Dataset{Path: "/old/\x1bdb", Format: "blackwidow", Store: "rocksdb", DBs: plan.Names{"0", "1"}, Files: 12,
+			Bytes: 3 << 20},
+		Target: convert.Dataset{Path: "/new/db", Format: "kvrocks", Store: "rocksdb", DBs: plan.Names{"__namespace", "1"},
+			Files: 1, Bytes: 1000},
+		Parts: []convert.PartDigest{part("0", "hash", 1200, 5400), part("1", "string", 3, 3)},
 		Ledger: []convert.Account{
 			{Keyspace: "hashes/data\x1b", Rows: 5400, Classes: map[string]int64{"copied": 5390, "stale": 10}, Check: "ok",
 				Entries: convert.Entries{Read: 5410, Visible: 5400, Superseded: 4, Tombstones: 3, RangeDeleted: 2, Folded: 1}},
@@ -52,8 +55,9 @@ func converted() *convert.Report {
 			{Kind: record.LossDamaged, Count: 1, Drops: true, Allowed: true, Samples: []convert.Sample{sample("hash", "unseen", "")}},
 			{Kind: "hyperloglog", Count: 1, Note: true},
 		},
-		Findings: []convert.FindingKind{{Kind: "short-value", Severity: "error", Count: 2, Samples: []convert.Sample{sample("hash", "short", "1 byte")}}},
-		Proof:    convert.Proof{Done: true, Unit: "ms"}, Timings: convert.Timings{Run: 1.5, Finish: 0.5, Prove: 1, Total: 3},
+		Findings: []convert.FindingKind{{Kind: "short-value", Severity: "error", Count: 2,
+			Samples: []convert.Sample{sample("hash", "short", "1 byte")}}},
+		Proof: convert.Proof{Done: true, Unit: "ms"}, Timings: convert.Timings{Run: 1.5, Finish: 0.5, Prove: 1, Total: 3},
 	}
 }
 
@@ -88,13 +92,16 @@ func TestPrint(t *testing.T) {
 		{"a dry run", "kvferry diff a b", nil, func(r *convert.Report) {
 			r.Losses, r.Findings, r.DryRun, r.Proof, r.Workers = nil, nil, true, convert.Proof{}, 1
 			r.Timings = convert.Timings{Prepare: 60, Preparation: "replay", Run: 0.5, Total: 61}
-			r.Estimate = &convert.Estimate{TargetBytes: 5 << 20, TempBytes: 1 << 20, Seconds: 100, Prepare: 60, Run: 20, Finish: 10, Prove: 10, SampleBytes: 100, SourceBytes: 100,
+			r.Estimate = &convert.Estimate{TargetBytes: 5 << 20, TempBytes: 1 << 20, Seconds: 100, Prepare: 60, Run: 20,
+				Finish: 10, Prove: 10, SampleBytes: 100, SourceBytes: 100,
 				Volumes: []convert.Volume{{Path: "/new", Target: true, Temp: true, Needed: 6 << 20, Free: 6 << 20}}}
 		}},
 		{"a sample", "", nil, func(r *convert.Report) {
-			r.Losses, r.Findings, r.DryRun, r.Proof, r.Sampled, r.Unseen = nil, nil, true, convert.Proof{}, true, []string{"list", "stream"}
+			r.Losses, r.Findings, r.DryRun, r.Proof, r.Sampled, r.Unseen = nil, nil, true, convert.Proof{}, true, []string{"list",
+				"stream"}
 			r.Estimate = &convert.Estimate{TargetBytes: 5 << 20, Seconds: 10, Run: 10, SampleBytes: 1 << 20, SourceBytes: 3 << 20,
-				Volumes: []convert.Volume{{Path: "/new\x1b", Target: true, Needed: 5 << 20, Free: 5<<20 - 1}, {Path: "/tmp", Temp: true, Needed: 1, Free: -1}}}
+				Volumes: []convert.Volume{{Path: "/new\x1b", Target: true, Needed: 5 << 20, Free: 5<<20 - 1},
+					{Path: "/tmp", Temp: true, Needed: 1, Free: -1}}}
 		}},
 	} {
 		r := converted()
@@ -119,7 +126,8 @@ func abs(t *testing.T, path string) string {
 func TestRunbook(t *testing.T) {
 	cat, here := catalog.Default(), t.TempDir()
 	driver := &cat.Drivers[0]
-	same := convert.LossKind{Kind: record.LossSameName, Count: 3, Drops: true, Avoid: "--on-conflict rename", Samples: []convert.Sample{sample("hash", "twice", "")}}
+	same := convert.LossKind{Kind: record.LossSameName, Count: 3, Drops: true, Avoid: "--on-conflict rename",
+		Samples: []convert.Sample{sample("hash", "twice", "")}}
 	var told strings.Builder
 	for _, c := range []struct {
 		name   string
@@ -135,7 +143,9 @@ func TestRunbook(t *testing.T) {
 		}},
 		{"an estimate of an unsound source", func(b *Runbook) {
 			b.Report.Losses, b.Report.Sampled = nil, true
-			b.Report.Estimate = &convert.Estimate{TargetBytes: 5 << 20, Seconds: 100, Volumes: []convert.Volume{{Path: "/new", Target: true, Needed: 5, Free: 4}, {Path: "/tmp", Temp: true, Needed: 1, Free: -1}}}
+			b.Report.Estimate = &convert.Estimate{TargetBytes: 5 << 20, Seconds: 100,
+				Volumes: []convert.Volume{{Path: "/new", Target: true, Needed: 5, Free: 4},
+					{Path: "/tmp", Temp: true, Needed: 1, Free: -1}}}
 			b.Checked.Counts = []verify.KindCount{{Kind: "orphan-rows", Severity: record.Warning, Count: 1}}
 		}},
 		{"a note about the source", func(b *Runbook) {
@@ -151,7 +161,8 @@ func TestRunbook(t *testing.T) {
 			b.From.Location.Path = "s3://a/old/db"
 		}},
 		{"an upload of a file", func(b *Runbook) {
-			b.Report.Losses, b.Goal, b.Report.Target.Path, b.Target = nil, "rdb:s3://b/new/dump.rdb", "s3://b/new/dump.rdb", redis.New()
+			b.Report.Losses, b.Goal, b.Report.Target.Path, b.Target = nil, "rdb:s3://b/new/dump.rdb", "s3://b/new/dump.rdb",
+				redis.New()
 			b.Report.Target.DBs = plan.Names{"0", "9", "15"}
 		}},
 		{"a cluster, and back with other names", func(b *Runbook) {
@@ -171,8 +182,10 @@ func TestRunbook(t *testing.T) {
 			b.Report.Losses, b.From.Format = nil, f
 		}},
 	} {
-		b := &Runbook{Source: "/old/db", Goal: "kvrocks:/new/db", Words: []string{"convert", "/old/db", "kvrocks:/new/db"}, Report: converted(), Checked: &verify.Outcome{Records: 1203},
-			From: &catalog.Found{Location: catalog.Location{Path: "/old/db"}, Format: blackwidow.New(), Driver: driver}, Target: kvrocks.New(),
+		b := &Runbook{Source: "/old/db", Goal: "kvrocks:/new/db", Words: []string{"convert", "/old/db", "kvrocks:/new/db"},
+			Report: converted(), Checked: &verify.Outcome{Records: 1203},
+			From: &catalog.Found{Location: catalog.Location{Path: "/old/db"}, Format: blackwidow.New(),
+				Driver: driver}, Target: kvrocks.New(),
 			Compare: []string{"diff", "/old/db", "kvrocks:/new/db"}, Verify: "kvferry verify /old/db"}
 		b.Report.Source.Path = "/old/db"
 		c.change(b)
@@ -180,7 +193,8 @@ func TestRunbook(t *testing.T) {
 	}
 	formattest.CheckOutcomes(t, "testdata/runbook.txt", told.String())
 	b := &Runbook{Report: converted(), Checked: new(verify.Outcome)}
-	for path, want := range map[string]bool{filepath.Join(here, "db"): false, filepath.Join(here, "no", "db"): true, "s3://b/no/db": false, "redis://host:6379": false} {
+	for path, want := range map[string]bool{filepath.Join(here, "db"): false, filepath.Join(here, "no", "db"): true,
+		"s3://b/no/db": false, "redis://host:6379": false} {
 		b.Report.Target.Path = path
 		b.b.Reset()
 		b.before()
@@ -196,7 +210,8 @@ func TestWithTitle(t *testing.T) {
 	for _, c := range []struct {
 		lines, width, columns, rows int
 		again                       bool
-	}{{5, 10, 80, 6, false}, {5, 10, 80, 5, true}, {5, 10, 80, 0, false}, {5, 100, 80, 10, true}, {5, 80, 80, 6, false}, {5, 81, 80, 6, true}, {2, 10, 0, 80, false}} {
+	}{{5, 10, 80, 6, false}, {5, 10, 80, 5, true}, {5, 10, 80, 0, false}, {5, 100, 80, 10, true}, {5, 80, 80, 6, false},
+		{5, 81, 80, 6, true}, {2, 10, 0, 80, false}} {
 		text := page.TextFor(nil)
 		for i := range c.lines {
 			fmt.Fprintf(text, "%d%s\n", i, strings.Repeat("x", c.width-1))

@@ -84,7 +84,9 @@ func (b *Runbook) lost() (kinds []string) {
 
 // Renamed reports whether keys get new names.
 func (b *Runbook) Renamed() bool {
-	return b.Rename && slices.ContainsFunc(b.Report.Losses, func(l convert.LossKind) bool { return l.Kind == record.LossSameName })
+	return b.Rename && slices.ContainsFunc(b.Report.Losses, func(l convert.LossKind) bool {
+		return l.Kind == record.LossSameName
+	})
 }
 
 // figures lists sizes, time and space.
@@ -95,7 +97,8 @@ func (b *Runbook) figures() {
 		b.item("Converted: %s with %s", record.Count(r.Records(), "record"), record.Count(r.Elements(), "element"))
 	}
 	if e != nil {
-		b.item("Target: about %s, written in %s with %s", record.Bytes(e.TargetBytes), cli.AboutText(e.Seconds), record.Count(int64(r.Workers), "worker"))
+		b.item("Target: about %s, written in %s with %s", record.Bytes(e.TargetBytes), cli.AboutText(e.Seconds),
+			record.Count(int64(r.Workers), "worker"))
 		for i := range e.Volumes {
 			b.item("Space: %s", spaceText(&e.Volumes[i]))
 		}
@@ -109,7 +112,8 @@ func (b *Runbook) before() {
 	b.line("The runbook holds for the source as it is now. If it is a database that a server still writes, take its newest dump when you " +
 		"move and run `kvferry plan` again.")
 	if b.Checked.Total(record.Warning) > 0 {
-		b.line("\nThe source is not sound (%s). Read what is wrong, and decide whether it is the right copy:", render.Summary(b.Checked))
+		b.line("\nThe source is not sound (%s). Read what is wrong, and decide whether it is the right copy:",
+			render.Summary(b.Checked))
 		b.line("\n    %s\n", b.Verify)
 	}
 	parent := filepath.Dir(filepath.Clean(b.Report.Target.Path))
@@ -201,8 +205,8 @@ func (b *Runbook) start() {
 		most = max(most, n+1)
 	}
 	limits := b.Target.Limits()
-	known := strings.NewReplacer("{path}", path, "{dir}", filepath.Dir(path), "{file}", filepath.Base(path), "{databases}", strconv.Itoa(most),
-		"{instances}", b.option("instances"), "{slots}", b.option("slots"))
+	known := strings.NewReplacer("{path}", path, "{dir}", filepath.Dir(path), "{file}", filepath.Base(path), "{databases}",
+		strconv.Itoa(most), "{instances}", b.option("instances"), "{slots}", b.option("slots"))
 	for _, text := range limits.Start {
 		b.item("%s", known.Replace(text))
 	}

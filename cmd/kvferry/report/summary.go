@@ -35,7 +35,8 @@ func Print(w io.Writer, r *convert.Report, only filter.Conditions, compare strin
 	if r.Sampled {
 		fmt.Fprintf(w, "\nOnly a sample of the source was read; the counts below are those of the sample.\n")
 		if len(r.Unseen) > 0 {
-			fmt.Fprintf(w, "It has no %s, though the source may: losses of these types are not known.\n--dry-run without --sample reads everything.\n", suggest.Or(r.Unseen))
+			fmt.Fprintf(w, "It has no %s, though the source may: losses of these types are not known.\n--dry-run without --sample reads everything.\n",
+				suggest.Or(r.Unseen))
 		}
 	}
 	printParts(w, r)
@@ -265,7 +266,8 @@ func printEstimate(w io.Writer, r *convert.Report) {
 	}
 	from := "a trial conversion of the whole source"
 	if e.SampleBytes < e.SourceBytes {
-		from = fmt.Sprintf("a sample of %s, %.1f%% of the source", record.Bytes(e.SampleBytes), 100*float64(e.SampleBytes)/float64(e.SourceBytes))
+		from = fmt.Sprintf("a sample of %s, %.1f%% of the source", record.Bytes(e.SampleBytes),
+			100*float64(e.SampleBytes)/float64(e.SourceBytes))
 	}
 	fmt.Fprintf(w, "estimated from %s:\n", from)
 	fmt.Fprintf(w, "  size of the target: %s\n", record.Bytes(e.TargetBytes))
@@ -308,7 +310,8 @@ func printProof(w io.Writer, r *convert.Report) {
 			what string
 		}{{r.Proof.Expired, "record"}, {r.Proof.ExpiredFields, "hash field"}} {
 			if gone.n > 0 {
-				fmt.Fprintf(w, "  %s expired meanwhile or were about to, and were not compared\n", record.Count(gone.n, gone.what))
+				fmt.Fprintf(w, "  %s expired meanwhile or were about to, and were not compared\n",
+					record.Count(gone.n, gone.what))
 			}
 		}
 	case r.DryRun:

@@ -166,7 +166,8 @@ func formula(b []byte) bool { return len(b) > 0 && strings.IndexByte("=+-@\t\r",
 
 // quote puts a cell into quotes when it needs them.
 func (e *CSV) quote(dst, b []byte) []byte {
-	plain := bytes.IndexByte(b, ',') < 0 && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0
+	plain := bytes.IndexByte(b, ',') < 0 && bytes.IndexByte(b, '"') < 0 && bytes.IndexByte(b, '\n') < 0 &&
+		bytes.IndexByte(b, '\r') < 0
 	if !plain {
 		dst = append(dst, '"')
 	}

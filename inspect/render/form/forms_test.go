@@ -198,7 +198,8 @@ func TestCSVForms(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("%v\n%swant\n%s", err, got, want)
 	}
-	if got, _ := encode(t, &CSV{Base64: true}, of(head(record.Set, "k"), record.Element{Name: []byte("m")})); !strings.HasSuffix(got, "0,set,aw==,,,,,,bQ==,,\r\n") {
+	if got, _ := encode(t, &CSV{Base64: true},
+		of(head(record.Set, "k"), record.Element{Name: []byte("m")})); !strings.HasSuffix(got, "0,set,aw==,,,,,,bQ==,,\r\n") {
 		t.Errorf("all base64: %s", got)
 	}
 	if _, err := encode(t, &CSV{}, of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
@@ -214,7 +215,8 @@ func TestDocument(t *testing.T) {
 	one := of(head(record.Set, "a"), record.Element{Name: []byte("m")})
 	for range 2 { // an encoder can be reused
 		got, err := encode(t, e, one, of(head(record.String, "b"), record.Element{Value: []byte("v")}))
-		want := "[\n" + `{"db":"0","type":"set","key":"a","expire_at_ms":0,"value":["m"]},` + "\n" + `{"db":"0","type":"string","key":"b","expire_at_ms":0,"value":"v"}` + "\n]\n"
+		want := "[\n" + `{"db":"0","type":"set","key":"a","expire_at_ms":0,"value":["m"]},` + "\n" +
+			`{"db":"0","type":"string","key":"b","expire_at_ms":0,"value":"v"}` + "\n]\n"
 		if err != nil || got != want {
 			t.Errorf("%v, %s", err, got)
 		}
@@ -258,11 +260,13 @@ func TestWide(t *testing.T) {
 	}
 	const wide = "db,key,expire_at,a,b,base64:YmFzZTY0Ong=,field:field:a,field:key\r\n" +
 		"0,k:1,2027-01-15T08:00:00.123Z,\"\",\"x,y\",,,\r\n0,base64:/w==,,'=1,,,base64:/g==,odd\r\n0,none,,,,z,,\r\n"
-	if got, err := encode(t, &Wide{Cells: CSV{Safe: true}, Columns: names.Names(), Limit: 1000}, hashes...); got != wide || err != nil {
+	if got, err := encode(t, &Wide{Cells: CSV{Safe: true}, Columns: names.Names(), Limit: 1000}, hashes...); got != wide ||
+		err != nil {
 		t.Errorf("got %q, %v\nwant %q", got, err, wide)
 	}
 	const chosen = "db,key,expire_at,no,b\r\n0,k:1,2027-01-15T08:00:00.123Z,,\"x,y\"\r\n0,base64:/w==,,,\r\n0,none,,,\r\n"
-	if got, err := encode(t, &Wide{Columns: []string{"no", "b"}, Chosen: true, Limit: 1000}, hashes...); got != chosen || err != nil {
+	if got, err := encode(t, &Wide{Columns: []string{"no", "b"}, Chosen: true, Limit: 1000}, hashes...); got != chosen ||
+		err != nil {
 		t.Errorf("got %q, %v\nwant %q", got, err, chosen)
 	}
 	for want, e := range map[string]*Wide{
@@ -281,8 +285,10 @@ func TestWide(t *testing.T) {
 		t.Error(err)
 	}
 	long := field(strings.Repeat("y", maxColumnBytes+1), "")
-	for want, elems := range map[string][]record.Element{"more than 1000 different fields (\"xxx": many, "more than 0 different": {long}} {
-		if _, err := encode(t, names, of(head(record.Hash, "k"), elems...)); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "--columns") {
+	for want, elems := range map[string][]record.Element{"more than 1000 different fields (\"xxx": many,
+		"more than 0 different": {long}} {
+		_, err := encode(t, names, of(head(record.Hash, "k"), elems...))
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "--columns") {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -293,11 +299,14 @@ func TestSQL(t *testing.T) {
 	dated := head(record.Hash, "it's")
 	dated.ExpireMS = 1800000000123
 	pairs := record.AppendPair(record.AppendPair(nil, []byte("f"), []byte("1")), []byte("f"), []byte("2"))
-	got, err := encode(t, new(SQL), of(dated, record.Element{Name: []byte("\xff"), Value: []byte("a\r\nb"), ExpireMS: 1800000000000}),
+	got, err := encode(
+		t, new(SQL), of(dated, record.Element{Name: []byte("\xff"), Value: []byte("a\r\nb"), ExpireMS: 1800000000000}),
 		of(head(record.List, "l"), record.Element{Value: []byte("x\x00")}, record.Element{Value: []byte("a\nb")}),
 		of(head(record.Set, "s"), record.Element{Name: []byte("m")}),
-		of(head(record.ZSet, "z"), record.Element{Name: []byte("m"), Score: 1.5}, record.Element{Score: math.Inf(1)}, record.Element{Score: math.Inf(-1)}, record.Element{Score: math.NaN()}),
-		of(head(record.Stream, "x"), record.Element{Name: id16(5, 1), Value: pairs}, record.Element{Name: id16(6, 0)}, record.Element{Kind: record.Group}),
+		of(head(record.ZSet, "z"), record.Element{Name: []byte("m"), Score: 1.5}, record.Element{Score: math.Inf(1)},
+			record.Element{Score: math.Inf(-1)}, record.Element{Score: math.NaN()}),
+		of(head(record.Stream, "x"), record.Element{Name: id16(5, 1), Value: pairs}, record.Element{Name: id16(6, 0)},
+			record.Element{Kind: record.Group}),
 		of(head(record.Stream, "empty")), of(head(record.String, "v"), record.Element{Value: nil}),
 		of(head(record.Other, "o"), record.Element{Name: []byte("json"), Value: []byte("{}")}))
 	_, got, _ = strings.Cut(got, sqlHead)
@@ -309,13 +318,15 @@ func TestSQL(t *testing.T) {
 		`"zset" VALUES ('0','z',NULL,'',NULL);`, `"stream" VALUES ('0','x',NULL,'5-1','f','1');`, `"stream" VALUES ('0','x',NULL,'5-1','f','2');`,
 		`"stream" VALUES ('0','x',NULL,'6-0',NULL,NULL);`, `"stream" VALUES ('0','empty',NULL,NULL,NULL,NULL);`, `"string" VALUES ('0','v',NULL,'');`,
 		`"other" VALUES ('0','o',NULL,'json','{}');`, ""}, "\nINSERT INTO ")
-	if got = "\nINSERT INTO " + strings.TrimPrefix(got, "INSERT INTO "); got != "\nINSERT INTO "+strings.TrimSuffix(want, "INSERT INTO ") || err != nil || tail != "" {
+	got = "\nINSERT INTO " + strings.TrimPrefix(got, "INSERT INTO ")
+	if got != "\nINSERT INTO "+strings.TrimSuffix(want, "INSERT INTO ") || err != nil || tail != "" {
 		t.Errorf("got %s, %v, %q\nwant %s", got, err, tail, want)
 	}
 	if got, err := encode(t, new(SQL), of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
 		t.Errorf("a damaged entry: %s", got)
 	}
-	if got, err := encode(t, new(SQL), of(head(record.Stream, "x"), record.Element{Name: id16(5, 1), Value: []byte("\x05ab")})); err == nil {
+	if got, err := encode(
+		t, new(SQL), of(head(record.Stream, "x"), record.Element{Name: id16(5, 1), Value: []byte("\x05ab")})); err == nil {
 		t.Errorf("a damaged pair: %s", got)
 	}
 }

@@ -45,7 +45,8 @@ func (e *Values) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	var err error
 	switch {
 	case el.Kind != record.Entry:
-		return append(e.AppendText(append(dst, [...]string{"", "group ", "consumer of ", "pending in "}[el.Kind]...), el.Name), '\n'), nil
+		return append(e.AppendText(append(dst, [...]string{"", "group ", "consumer of ", "pending in "}[el.Kind]...), el.Name),
+			'\n'), nil
 	case e.typ == record.Stream:
 		dst, err = e.entry(dst, el)
 	case e.typ == record.List:
@@ -169,6 +170,6 @@ func (e *Keys) AppendSize(dst []byte, elements, bytes int64) []byte {
 	if e.head.ExpireMS != 0 {
 		expires = jsonl.TimeText(e.head.ExpireMS)
 	}
-	return fmt.Appendf(dst, "%-6s %10s %13s  %-20s  %-3s %s\n", e.head.Type, record.Number(elements), record.Number(bytes), expires,
-		escape.Text(e.head.DB), escape.Text(string(e.key)))
+	return fmt.Appendf(dst, "%-6s %10s %13s  %-20s  %-3s %s\n", e.head.Type, record.Number(elements), record.Number(bytes),
+		expires, escape.Text(e.head.DB), escape.Text(string(e.key)))
 }

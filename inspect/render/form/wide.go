@@ -116,7 +116,8 @@ func (e *Wide) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	case !ok && e.Chosen:
 		return dst, nil
 	case !ok:
-		return dst, fmt.Errorf("hash %s has a field %s that it lacked before: the dataset has changed", record.Quote(e.key), record.Quote(el.Name))
+		return dst, fmt.Errorf("hash %s has a field %s that it lacked before: the dataset has changed", record.Quote(e.key),
+			record.Quote(el.Name))
 	case int64(size) > e.Limit:
 		return dst, fmt.Errorf("hash %s makes a line of more than %s bytes: give a larger --memory, choose other --columns, "+
 			"or leave out --wide for a line per field", record.Quote(e.key), record.Number(e.Limit))

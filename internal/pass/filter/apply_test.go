@@ -118,7 +118,8 @@ func taken(t *testing.T, s *Selection, r *reader, memory int64, batch int) []str
 	for _, l := range r.left {
 		byKey[l.key] = l
 	}
-	out := record.Walk(&settling{s.Apply(context.Background(), record.Gather(r, nil), ApplyOptions{Now: now, Memory: memory, TempDir: t.TempDir()}), r.settled})
+	out := record.Walk(&settling{s.Apply(context.Background(), record.Gather(r, nil),
+		ApplyOptions{Now: now, Memory: memory, TempDir: t.TempDir()}), r.settled})
 	dst := make([]record.Element, batch)
 	var keys []string
 	for {
@@ -268,13 +269,16 @@ func TestApplyStrings(t *testing.T) {
 		at := now.UnixMilli()
 		all := new(record.Batch)
 		for i, expire := range []int64{1, 0, at + 2000, 2, 0} {
-			h := record.Header{DB: "0", Type: record.String, Key: []byte{byte('a' + i)}, ExpireMS: expire, Expired: expire != 0 && expire < at}
+			h := record.Header{DB: "0", Type: record.String, Key: []byte{byte('a' + i)}, ExpireMS: expire,
+				Expired: expire != 0 && expire < at}
 			all.Records = append(all.Records, record.Record{Header: h, First: i, N: 1, Class: record.Copied})
 			all.Elems = append(all.Elems, record.Element{})
 		}
 		all.Elems[2].Value = []byte("v")
 		skipped := ""
-		o := ApplyOptions{Now: now, TempDir: t.TempDir(), Skipped: func(h *record.Header, c record.Class) { skipped += fmt.Sprintf("%s %s ", h.Key, c) }}
+		o := ApplyOptions{Now: now, TempDir: t.TempDir(), Skipped: func(h *record.Header, c record.Class) {
+			skipped += fmt.Sprintf("%s %s ", h.Key, c)
+		}}
 		r := c.s.Apply(context.Background(), &batches{all}, o)
 		b, err := r.Next()
 		if err != nil {
@@ -325,7 +329,8 @@ func TestWanted(t *testing.T) {
 		t.Error("what all is wanted by")
 	}
 	wanted := (&Selection{Filter: Filter{Match: []string{"a*"}}}).Wanted(now)
-	for h, want := range map[*record.Header]bool{{Key: []byte("a1")}: true, {Key: []byte("b")}: false, {Key: []byte("a2"), Expired: true}: false} {
+	for h, want := range map[*record.Header]bool{{Key: []byte("a1")}: true, {Key: []byte("b")}: false,
+		{Key: []byte("a2"), Expired: true}: false} {
 		if wanted(h) != want {
 			t.Errorf("%s, expired %t", h.Key, h.Expired)
 		}
@@ -339,7 +344,8 @@ func TestApplyIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(boom)
 		r := &reader{left: []listed{{key: "giant", n: 1 << 40}}, step: 1}
-		if _, err := s.Apply(ctx, record.Gather(r, nil), ApplyOptions{Now: now, TempDir: t.TempDir()}).Next(); !errors.Is(err, boom) {
+		_, err := s.Apply(ctx, record.Gather(r, nil), ApplyOptions{Now: now, TempDir: t.TempDir()}).Next()
+		if !errors.Is(err, boom) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -355,7 +361,8 @@ func TestApplyIsFree(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	hour, day := &Moment{Ahead: time.Hour}, &Moment{At: now.Add(24 * time.Hour)}
-	for _, s := range []Selection{{ExpireFrom: hour, ExpireTo: hour}, {ExpireFrom: day, ExpireTo: hour}, {MinBytes: -1}, {MinElements: -1}} {
+	for _, s := range []Selection{{ExpireFrom: hour, ExpireTo: hour}, {ExpireFrom: day, ExpireTo: hour}, {MinBytes: -1},
+		{MinElements: -1}} {
 		if s.Validate(now) == nil {
 			t.Errorf("%+v is valid", s)
 		}

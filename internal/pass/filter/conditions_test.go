@@ -14,10 +14,10 @@ import (
 
 func TestConditionsInJSON(t *testing.T) {
 	keys := map[string]struct{}{"a": {}, "b": {}}
-	all := Selection{Filter: Filter{Types: record.Of(record.Set) | record.Of(record.Hash), DBs: []string{"bar", "\xff"}, Match: []string{"<b>*", "a"}, Exclude: []string{"b"},
-		Regex: regexp.MustCompile(`^\d`), Keys: keys, Sample: 5,
-		Range: &format.Span{Lo: []byte("a..b"), Hi: []byte("c")}}, ExpireFrom: &Moment{Ahead: time.Hour}, ExpireTo: &Moment{At: now.Add(2 * time.Hour)},
-		NoExpiry: true, MinBytes: 4096, MaxBytes: 8192, MinElements: 3}
+	all := Selection{Filter: Filter{Types: record.Of(record.Set) | record.Of(record.Hash), DBs: []string{"bar", "\xff"},
+		Match: []string{"<b>*", "a"}, Exclude: []string{"b"}, Regex: regexp.MustCompile(`^\d`), Keys: keys, Sample: 5,
+		Range: &format.Span{Lo: []byte("a..b"), Hi: []byte("c")}}, ExpireFrom: &Moment{Ahead: time.Hour},
+		ExpireTo: &Moment{At: now.Add(2 * time.Hour)}, NoExpiry: true, MinBytes: 4096, MaxBytes: 8192, MinElements: 3}
 	c := all.Conditions(now)
 	if len(c) != len(Names()) {
 		t.Errorf("of %d names: %v", len(Names()), c)
@@ -73,7 +73,8 @@ func TestConditionValues(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	for ms, want := range map[int64]string{1700000000500: "2023-11-14T22:13:20.5Z", 999999999999000: "999999999999", -999999999999500: "-999999999999.5"} {
+	for ms, want := range map[int64]string{1700000000500: "2023-11-14T22:13:20.5Z", 999999999999000: "999999999999",
+		-999999999999500: "-999999999999.5"} {
 		if got := MomentText(time.UnixMilli(ms)); got != want {
 			t.Errorf("%d: %s", ms, got)
 		}

@@ -25,7 +25,9 @@ func (p *pieces) Next() (*record.Batch, error) {
 	}
 	key, fields, _ := strings.Cut(p.words[0], "=")
 	fields, more := strings.CutSuffix(fields, "+")
-	b := &record.Batch{Cont: p.cont, More: more, Records: []record.Record{{Header: record.Header{DB: "0", Type: record.Hash, Key: []byte(key)}, N: len(fields), Class: record.Copied}}}
+	b := &record.Batch{Cont: p.cont, More: more,
+		Records: []record.Record{{Header: record.Header{DB: "0", Type: record.Hash, Key: []byte(key)}, N: len(fields),
+			Class: record.Copied}}}
 	for _, f := range fields {
 		e := record.Element{Name: []byte(string(f)), Value: bytes.Repeat([]byte("x"), 10)}
 		switch f {
@@ -56,7 +58,8 @@ func TestExpiredFields(t *testing.T) {
 		"a=k+ a=e": "a=k, a= 1 gone", "a=e+ a=k": "a=, a=k 1 gone", "a=e+ a=e": "a=, a= expired 2 gone", "a=k+ a=e+ a=e": "a=k, a=, a= 2 gone", "a=k+ a=e b=e+ b=e": "a=k, a= 1 gone, b=, b= expired 2 gone",
 	} {
 		told := ""
-		r := new(Selection).Apply(context.Background(), &pieces{words: strings.Fields(text)}, ApplyOptions{Now: now, Fields: func(h *record.Header, n int) { told += fmt.Sprintf("%s %d ", h.Key, n) }})
+		r := new(Selection).Apply(context.Background(), &pieces{words: strings.Fields(text)},
+			ApplyOptions{Now: now, Fields: func(h *record.Header, n int) { told += fmt.Sprintf("%s %d ", h.Key, n) }})
 		var got []string
 		for {
 			b, err := r.Next()
@@ -87,7 +90,8 @@ func TestSpooledSettles(t *testing.T) {
 	for name, settle := range map[string]func(r *record.Record){
 		"hidden": func(r *record.Record) { r.Hidden = true }, "skipped": func(r *record.Record) { r.Skip = true }, "lost": func(r *record.Record) { r.Class = record.Lost },
 	} {
-		r := (&Selection{MinBytes: 21}).Apply(context.Background(), &pieces{words: strings.Fields("a=k+ a=k+ a=k b=kk+ b=kk")}, ApplyOptions{Now: now, TempDir: t.TempDir()})
+		r := (&Selection{MinBytes: 21}).Apply(context.Background(), &pieces{words: strings.Fields("a=k+ a=k+ a=k b=kk+ b=kk")},
+			ApplyOptions{Now: now, TempDir: t.TempDir()})
 		var first *record.Record
 		for {
 			b, err := r.Next()
@@ -103,7 +107,8 @@ func TestSpooledSettles(t *testing.T) {
 				copied := *x
 				first = &copied
 			}
-			if b.Ends(0) && b.Cont && string(x.Key) == "a" && (x.Hidden != first.Hidden || x.Class != first.Class && !x.Out() || x.Skip != first.Skip && !x.Out()) {
+			if b.Ends(0) && b.Cont && string(x.Key) == "a" &&
+				(x.Hidden != first.Hidden || x.Class != first.Class && !x.Out() || x.Skip != first.Skip && !x.Out()) {
 				t.Errorf("%s: %s ends with %+v, began with %+v", name, x.Key, x, first)
 			}
 		}

@@ -35,7 +35,8 @@ func (s *Selection) Validate(now time.Time) error {
 	case s.MaxBytes < 0:
 		return fmt.Errorf("the largest size of a record is negative")
 	case s.MaxBytes > 0 && s.MaxBytes < s.MinBytes:
-		return fmt.Errorf("the least size of a record (--min-bytes %d) is above the largest (--max-bytes %d)", s.MinBytes, s.MaxBytes)
+		return fmt.Errorf("the least size of a record (--min-bytes %d) is above the largest (--max-bytes %d)", s.MinBytes,
+			s.MaxBytes)
 	}
 	return nil
 }

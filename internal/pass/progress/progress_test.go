@@ -69,7 +69,8 @@ func TestCopied(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	m.Copied(500, 1000, 8, 70)
-	if s := m.State(); s.Done != 500 || s.Total != 1000 || s.Records != 8 || math.Abs(s.Percent-100.0/3) > 1e-9 || s.Remaining != 2+2 {
+	if s := m.State(); s.Done != 500 || s.Total != 1000 || s.Records != 8 || math.Abs(s.Percent-100.0/3) > 1e-9 ||
+		s.Remaining != 2+2 {
 		t.Errorf("%+v", s)
 	}
 	m.Copied(1200, 1000, 9, 70)

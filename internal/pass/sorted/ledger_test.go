@@ -31,7 +31,8 @@ func TestSettled(t *testing.T) {
 		r := &counting{}
 		rows := int64(0)
 		for i := range 500 {
-			k := kept{h: record.Header{DB: "0", Type: record.Set, Key: fmt.Appendf(nil, "key %d", i*7%500/2)}} // some have the same
+			// some have the same
+			k := kept{h: record.Header{DB: "0", Type: record.Set, Key: fmt.Appendf(nil, "key %d", i*7%500/2)}}
 			for j := range i%9 + 1 {
 				k.elems = append(k.elems, record.Element{Name: fmt.Appendf(nil, "%d %0*d", i, i*10, j)})
 			}
@@ -41,7 +42,8 @@ func TestSettled(t *testing.T) {
 			rows += int64(len(k.elems)) + 1
 			r.records = append(r.records, k)
 		}
-		in := record.Walk(record.Booked(sorted.Records(record.Gather(r, nil), sorted.Options{Memory: memory, TempDir: t.TempDir(), Ledger: &l}), &l))
+		in := record.Walk(record.Booked(
+			sorted.Records(record.Gather(r, nil), sorted.Options{Memory: memory, TempDir: t.TempDir(), Ledger: &l}), &l))
 		lost, n := int64(0), 0
 		for ; ; n++ {
 			_, err := in.Next()
@@ -60,7 +62,8 @@ func TestSettled(t *testing.T) {
 			t.Fatal(err)
 		}
 		tally := l.Snapshot()["rows"]
-		if n != 400 || tally.Rows[record.Malformed] != 100 || tally.Rows[record.Lost] < 2*lost || tally.Total() != rows || tally.Rows[record.Index] != 400-lost ||
+		if n != 400 || tally.Rows[record.Malformed] != 100 || tally.Rows[record.Lost] < 2*lost || tally.Total() != rows ||
+			tally.Rows[record.Index] != 400-lost ||
 			tally.Rows[record.Expired] != 400-lost {
 			t.Errorf("%d records, %d of them lost: %+v", n, lost, tally)
 		}

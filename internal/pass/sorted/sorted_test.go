@@ -107,7 +107,8 @@ func random(seed int64, n int) []kept {
 		}
 		k := kept{h: h}
 		for i := range []int{0, 1, 3, 100, 2000}[rnd.Intn(5)] {
-			e := record.Element{Name: []byte(fmt.Sprintf("%x-%d", rnd.Int31(), i)), Value: bytes.Repeat([]byte{'v'}, rnd.Intn(60))}
+			e := record.Element{Name: []byte(fmt.Sprintf("%x-%d", rnd.Int31(), i)),
+				Value: bytes.Repeat([]byte{'v'}, rnd.Intn(60))}
 			switch h.Type {
 			case record.Hash:
 				e.ExpireMS = rnd.Int63n(3)
@@ -168,7 +169,8 @@ func equal(a, b kept) error {
 		return fmt.Errorf("header %v, want %v", x, y)
 	}
 	if !slices.EqualFunc(a.elems, b.elems, func(e, f record.Element) bool {
-		return bytes.Equal(e.Name, f.Name) && bytes.Equal(e.Value, f.Value) && e.Score == f.Score && e.ExpireMS == f.ExpireMS && e.Kind == f.Kind
+		return bytes.Equal(e.Name, f.Name) && bytes.Equal(e.Value, f.Value) && e.Score == f.Score && e.ExpireMS == f.ExpireMS &&
+			e.Kind == f.Kind
 	}) {
 		return fmt.Errorf("%d elements, want %d", len(a.elems), len(b.elems))
 	}
@@ -214,7 +216,8 @@ func isEmpty(t *testing.T, dir string) {
 
 func TestRecordsPassesErrors(t *testing.T) {
 	boom := errors.New("boom")
-	r := record.Walk(sorted.Records(record.Gather(&reader{records: random(1, 3), fail: boom}, nil), sorted.Options{TempDir: t.TempDir()}))
+	r := record.Walk(sorted.Records(record.Gather(&reader{records: random(1, 3), fail: boom}, nil),
+		sorted.Options{TempDir: t.TempDir()}))
 	if _, err := r.Next(); !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
 	}

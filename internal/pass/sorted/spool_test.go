@@ -35,7 +35,8 @@ func openIn(t *testing.T, dir string) int {
 }
 
 func spooledElement(i int) record.Element {
-	e := record.Element{Name: []byte(fmt.Sprint("name", i*7919%5000)), Value: bytes.Repeat([]byte{byte(i)}, i%300), Score: -float64(i)}
+	e := record.Element{Name: []byte(fmt.Sprint("name", i*7919%5000)), Value: bytes.Repeat([]byte{byte(i)}, i%300),
+		Score: -float64(i)}
 	if i%1000 == 7 {
 		e.Value = bytes.Repeat([]byte{byte(i)}, 300_000)
 	}
@@ -81,7 +82,8 @@ func TestSpool(t *testing.T) {
 			}
 			for _, e := range dst[:got] {
 				want := spooledElement(at)
-				if !bytes.Equal(e.Name, want.Name) || !bytes.Equal(e.Value, want.Value) || math.Float64bits(e.Score) != math.Float64bits(want.Score) {
+				if !bytes.Equal(e.Name, want.Name) || !bytes.Equal(e.Value, want.Value) ||
+					math.Float64bits(e.Score) != math.Float64bits(want.Score) {
 					t.Fatalf("element %d of %d differs", at, n)
 				}
 				at++

@@ -7,7 +7,8 @@ import (
 )
 
 func TestParseInt(t *testing.T) {
-	for in, want := range map[string]int64{"0": 0, "-1": -1, "10": 10, "9223372036854775807": math.MaxInt64, "-9223372036854775808": math.MinInt64} {
+	for in, want := range map[string]int64{"0": 0, "-1": -1, "10": 10, "9223372036854775807": math.MaxInt64,
+		"-9223372036854775808": math.MinInt64} {
 		if n, err := ParseInt([]byte(in)); err != nil || n != want {
 			t.Errorf("%s: %d, %v", in, n, err)
 		}
@@ -26,7 +27,8 @@ func TestParseInt(t *testing.T) {
 }
 
 func TestParseFloat(t *testing.T) {
-	for in, want := range map[string]float64{"0": 0, "1.5": 1.5, "-3e2": -300, "inf": math.Inf(1), "-Infinity": math.Inf(-1), ".5": .5, "+7": 7, "0x10": 16, "0X1p2": 4, "0e-9": 0} {
+	for in, want := range map[string]float64{"0": 0, "1.5": 1.5, "-3e2": -300, "inf": math.Inf(1), "-Infinity": math.Inf(-1),
+		".5": .5, "+7": 7, "0x10": 16, "0X1p2": 4, "0e-9": 0} {
 		if f, err := ParseFloat([]byte(in)); err != nil || f != want {
 			t.Errorf("%s: %v, %v", in, f, err)
 		}
@@ -40,7 +42,8 @@ func TestParseFloat(t *testing.T) {
 
 // TestParseBound: an end of a range is parsed more leniently than a score.
 func TestParseBound(t *testing.T) {
-	for in, want := range map[string]float64{"": 0, " 1.5": 1.5, "1e999": math.Inf(1), "1e-999": 0, "-inf": math.Inf(-1), "2\x00x": 2} {
+	for in, want := range map[string]float64{"": 0, " 1.5": 1.5, "1e999": math.Inf(1), "1e-999": 0, "-inf": math.Inf(-1),
+		"2\x00x": 2} {
 		if f, err := ParseBound([]byte(in)); err != nil || f != want {
 			t.Errorf("%q: %v, %v", in, f, err)
 		}
@@ -97,7 +100,8 @@ func TestBounds(t *testing.T) {
 }
 
 func TestParseID(t *testing.T) {
-	for in, want := range map[string][2]uint64{"5": {5, 9}, "5-3": {5, 3}, " +1-0": {1, 0}, "18446744073709551615-1": {math.MaxUint64, 1}} {
+	for in, want := range map[string][2]uint64{"5": {5, 9}, "5-3": {5, 3}, " +1-0": {1, 0},
+		"18446744073709551615-1": {math.MaxUint64, 1}} {
 		if ms, seq, err := ParseID([]byte(in), 9); err != nil || ms != want[0] || seq != want[1] {
 			t.Errorf("%q: %d-%d, %v", in, ms, seq, err)
 		}

@@ -18,7 +18,8 @@ func TestBitOps(t *testing.T) {
 			t.Errorf("%s: %v, %v", line, got, err)
 		}
 	}
-	for _, line := range []string{"GET u64 0", "GET x8 0", "GET i 0", "GET i65 0", "GET u8 -1", "GET u8 x", "GET u8", "SET u8 0", "SET u8 0 x", "OVERFLOW", "OVERFLOW x", "x"} {
+	for _, line := range []string{"GET u64 0", "GET x8 0", "GET i 0", "GET i65 0", "GET u8 -1", "GET u8 x", "GET u8", "SET u8 0",
+		"SET u8 0 x", "OVERFLOW", "OVERFLOW x", "x"} {
 		if ops, err := ParseBitOps(bytes.Fields([]byte(line))); err == nil {
 			t.Error(line, ops)
 		}

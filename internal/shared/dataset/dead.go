@@ -22,7 +22,8 @@ type Dead struct {
 }
 
 // Records opens the usual reader over restored meta rows. It counts no rows and reports no findings.
-func (d *Dead) Records(ctx context.Context, e *format.Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+func (d *Dead) Records(ctx context.Context, e *format.Env,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 	quiet := *e
 	quiet.Ledger, quiet.Report = nil, nil
 	if d.Type == record.String {

@@ -34,7 +34,8 @@ func KeepScores(batch []record.Element, engine string, limit float64, report fun
 		if !math.IsNaN(e.Score) {
 			l.Kind = record.LossScoreRange
 			end := strings.ReplaceAll(fmt.Sprint(limit), "+", "")
-			l.Detail = fmt.Sprintf("member %s has score %v; %s accepts scores from -%s to %s", record.Quote(e.Name), e.Score, engine, end, end)
+			l.Detail = fmt.Sprintf("member %s has score %v; %s accepts scores from -%s to %s", record.Quote(e.Name), e.Score,
+				engine, end, end)
 		}
 		report(l)
 		return false

@@ -33,7 +33,8 @@ type OneStore struct {
 }
 
 // CreateOne starts a target with a store in sub below dir. rows is the directory of Rows.
-func CreateOne(f format.Format, dir, sub, rows string, build store.BuildOptions, o *format.CreateOptions, spaces []Keyspace) (*OneStore, error) {
+func CreateOne(f format.Format, dir, sub, rows string, build store.BuildOptions, o *format.CreateOptions,
+	spaces []Keyspace) (*OneStore, error) {
 	t := &OneStore{format: f, dir: dir, sub: sub, options: o, types: f.Limits().Types, Rows: NewRowFiles(dir, rows)}
 	var err error
 	if t.Builder, err = o.Create(filepath.Join(dir, sub), build); err != nil {
@@ -112,7 +113,8 @@ func (t *OneStore) Abort() {
 
 // WriteRuns writes sorted rows into runs of a shard. place returns the keyspace and the lane of a row; the rows of a
 // place must be consecutive.
-func WriteRuns(ctx context.Context, b store.Builder, shard int, rows *extsort.Sorter, place func(prefix uint64, key []byte) (keyspace string, lane uint64)) error {
+func WriteRuns(ctx context.Context, b store.Builder, shard int, rows *extsort.Sorter,
+	place func(prefix uint64, key []byte) (keyspace string, lane uint64)) error {
 	w := runWriter{builder: b, shard: shard}
 	n := 0
 	err := rows.Each(func(prefix uint64, key, value []byte) error {

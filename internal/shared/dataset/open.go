@@ -173,7 +173,8 @@ func OpenOnly(ctx context.Context, dir, sub, want string, o *format.OpenOptions)
 
 // ReadPast calls probe with a store that is opened with Salvage if err is damage that o does not skip. What probe reads
 // tells of the whole database, whereas damage costs itself only: it ends the passes that meet it.
-func ReadPast(err error, o *format.OpenOptions, open func(*format.OpenOptions) (store.Store, error), probe func(store.Store) error) error {
+func ReadPast(err error, o *format.OpenOptions, open func(*format.OpenOptions) (store.Store, error),
+	probe func(store.Store) error) error {
 	var block *store.BlockError
 	if o.Options.Salvage || !errors.As(err, &block) {
 		return err

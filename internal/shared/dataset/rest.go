@@ -85,7 +85,8 @@ func (r *Rest) Count(e *format.Env) error {
 	if r.limit.More() {
 		r.Report(e, r.limit.Rest())
 	}
-	if records := r.Records != nil || r.Jump != nil; !records || r.tally != (record.Tally{}) { // else only passes of records list it
+	if records := r.Records != nil || r.Jump != nil; !records || r.tally != (record.Tally{}) {
+		// else only passes of records list it
 		e.Ledger.Add(r.Label, &r.tally)
 	}
 	return err
@@ -129,7 +130,8 @@ func (r *Rest) row(e *format.Env, raw, value []byte) error {
 	if err != nil {
 		class = record.Malformed
 		if kind := findings.ValueKind(err); r.limit.Tell(kind) {
-			f := record.Finding{Kind: kind, Severity: record.Error, Type: r.Type, Place: r.it.Place(), Detail: fmt.Sprintf("row %s: %v", record.Quote(raw), err)}
+			f := record.Finding{Kind: kind, Severity: record.Error, Type: r.Type, Place: r.it.Place(),
+				Detail: fmt.Sprintf("row %s: %v", record.Quote(raw), err)}
 			if r.User != nil {
 				f.Key = bytes.Clone(r.User(raw))
 			}

@@ -32,7 +32,8 @@ func TestRowFiles(t *testing.T) {
 	save(first, 3, "c", "a")
 	save(first, 4)
 	tables := first.Tables(3)
-	if len(tables) != 1 || tables[0].File != "late/000003.rows" || tables[0].Entries != 2 || len(first.Tables(4)) != 0 || !first.Has(&tables[0]) || first.Has(&store.Table{File: "000003.sst"}) {
+	if len(tables) != 1 || tables[0].File != "late/000003.rows" || tables[0].Entries != 2 || len(first.Tables(4)) != 0 ||
+		!first.Has(&tables[0]) || first.Has(&store.Table{File: "000003.sst"}) {
 		t.Fatalf("tables %+v", tables)
 	}
 	synced := disk.Inject(func(op, path string) error {
@@ -42,7 +43,8 @@ func TestRowFiles(t *testing.T) {
 		return nil
 	})
 	unsynced := extsort.New(extsort.Options{Memory: 1 << 20})
-	if err := errors.Join(unsynced.Add(0, []byte("k"), nil), NewRowFiles(root, "late").Save(9, unsynced)); !errors.Is(err, os.ErrPermission) {
+	if err := errors.Join(unsynced.Add(0, []byte("k"), nil), NewRowFiles(root, "late").Save(9, unsynced)); !errors.Is(err,
+		os.ErrPermission) {
 		t.Errorf("a directory that is not synced: %v", err)
 	}
 	synced()

@@ -63,7 +63,8 @@ func TestSlice(t *testing.T) {
 		t.Errorf("samples %v, %v", samples, err)
 	}
 	whole := mem.Keyspaces()[0].Size()
-	if b, c, d := part("b", "c").Size(), part("c", "").Size(), part("d", "").Size(); b != whole*7/13 || c != whole*4/13 || d != 0 {
+	if b, c, d := part("b", "c").Size(), part("c", "").Size(), part("d", "").Size(); b != whole*7/13 || c != whole*4/13 ||
+		d != 0 {
 		t.Errorf("%d, %d and %d bytes of %d", b, c, d, whole)
 	}
 }
@@ -88,7 +89,8 @@ func TestSliceSamples(t *testing.T) {
 		samples string // a byte each, upper case ones weigh
 		err     error
 		size    int64
-	}{{"AABB", nil, 500}, {"A", nil, 1000}, {"B", nil, 0}, {"b", nil, 0}, {"ab", nil, 0}, {"", nil, 0}, {"ABB", errors.New("x"), 1000}} {
+	}{{"AABB", nil, 500}, {"A", nil, 1000}, {"B", nil, 0}, {"b", nil, 0}, {"ab", nil, 0}, {"", nil, 0},
+		{"ABB", errors.New("x"), 1000}} {
 		w := &weighed{err: c.err}
 		for _, b := range []byte(c.samples) {
 			w.samples = append(w.samples, store.Weighted{Key: []byte{b | 0x20}, Bytes: int64(b>>5&1 ^ 1)})

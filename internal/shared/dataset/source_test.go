@@ -17,7 +17,8 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	for name, want := range map[string]bool{"db0": true, "db12": true, "db": false, "db01": false, "dbx": false, "db1x": false, "0": false, "": false} {
+	for name, want := range map[string]bool{"db0": true, "db12": true, "db": false, "db01": false, "dbx": false, "db1x": false,
+		"0": false, "": false} {
 		if IsDB(name) != want {
 			t.Errorf("IsDB(%q) is %v", name, !want)
 		}
@@ -107,7 +108,8 @@ func TestOpenStore(t *testing.T) {
 	if _, err := OpenStore(context.Background(), root, "shut", o); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a directory that cannot be read: %v", err)
 	}
-	if want := []string{"/wal/db0/there", "/wal/nowhere", "/wal/full", "/wal/shut"}; !slices.Equal(wal, want) || o.Options.WALDir != "" {
+	want := []string{"/wal/db0/there", "/wal/nowhere", "/wal/full", "/wal/shut"}
+	if !slices.Equal(wal, want) || o.Options.WALDir != "" {
 		t.Errorf("logs looked for in %q", wal)
 	}
 }
@@ -167,7 +169,8 @@ func TestReportGaps(t *testing.T) {
 		switch {
 		case c.want == "" && len(found) == 0:
 		case len(found) != 1 || found[0].Kind != FindMissingStore || found[0].Severity != record.Warning || found[0].DB != c.db ||
-			!strings.HasPrefix(found[0].Detail, "no database in "+c.want+"; ") || !strings.HasSuffix(found[0].Detail, "--db "+strings.Join(c.there, ",")):
+			!strings.HasPrefix(found[0].Detail, "no database in "+c.want+"; ") ||
+			!strings.HasSuffix(found[0].Detail, "--db "+strings.Join(c.there, ",")):
 			t.Errorf("%q of %q: %+v", c.there, c.dirs, found)
 		}
 	}
@@ -220,7 +223,8 @@ func TestSource(t *testing.T) {
 	if s.Types("0") != record.Of(record.String, record.Set) || s.Types("2") != record.Of(record.Set) || s.Types("1") != 0 {
 		t.Errorf("types %v, %v, %v", s.Types("0"), s.Types("2"), s.Types("1"))
 	}
-	if got := s.Size("0", record.AllTypes); got != 200 || s.Size("0", record.Of(record.Set)) != 100 || s.Size("1", record.AllTypes) != 0 {
+	if got := s.Size("0", record.AllTypes); got != 200 || s.Size("0", record.Of(record.Set)) != 100 ||
+		s.Size("1", record.AllTypes) != 0 {
 		t.Errorf("size %d", got)
 	}
 	var names []string

@@ -37,7 +37,8 @@ type stringRows struct {
 
 // Strings returns a reader of all rows of an iterator, which it owns, as strings. Rows of no record are counted in
 // tally, of strings in places. keyAt is the offset of the user key in raw keys.
-func Strings(ctx context.Context, it store.Iterator, tally *record.Tally, places *record.Places, p StringPass, keyAt int) record.Reader {
+func Strings(ctx context.Context, it store.Iterator, tally *record.Tally, places *record.Places, p StringPass,
+	keyAt int) record.Reader {
 	b := store.Batched(it)
 	return &stringRows{ctx: ctx, pass: p, it: b, wait: store.Wait(b), tally: tally, keyAt: keyAt,
 		of: record.Rows{Of: places, Meta: 1}}

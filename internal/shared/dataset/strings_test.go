@@ -67,7 +67,8 @@ func TestStrings(t *testing.T) {
 				i++
 			}
 			s := &b.Records[j]
-			if s.DB != "7" || s.Type != record.String || s.Len != 1 || s.Class != record.Copied || string(s.Key) != fmt.Sprintf("%03d", i) || string(b.Of(j)[0].Value) != "v" {
+			if s.DB != "7" || s.Type != record.String || s.Len != 1 || s.Class != record.Copied ||
+				string(s.Key) != fmt.Sprintf("%03d", i) || string(b.Of(j)[0].Value) != "v" {
 				t.Fatalf("%d: %+v", i, s)
 			}
 			s.Class = []record.Class{record.Copied, record.Expired, record.Filtered}[i%3]
@@ -100,7 +101,8 @@ func TestPassed(t *testing.T) {
 		dir  string
 		o    *format.OpenOptions
 		want bool
-	}{{"full", yes, true}, {"full", no, false}, {"full", &format.OpenOptions{}, false}, {"empty", yes, false}, {"nowhere", yes, false}, {"shut", yes, true}, {"shut", no, false}} {
+	}{{"full", yes, true}, {"full", no, false}, {"full", &format.OpenOptions{}, false}, {"empty", yes, false},
+		{"nowhere", yes, false}, {"shut", yes, true}, {"shut", no, false}} {
 		if got := Passed(root, c.dir, "0", record.Set, c.o); got != c.want {
 			t.Errorf("%s: %t", c.dir, got)
 		}
@@ -122,8 +124,8 @@ func (p *failing) StringValue(row *store.Row) ([]byte, error) {
 
 // TestValues: values of a batch are set from its rows again, only for strings, and not for rows with a freed value.
 func TestValues(t *testing.T) {
-	rows := []store.Row{{Key: []byte("no")}, {Key: []byte("a"), Value: []byte("1")}, {Key: []byte("nor"), Value: []byte("x")}, {Key: []byte("b")},
-		{Key: []byte("c"), Value: []byte("3")}, {Key: []byte("last"), Value: []byte("x")}}
+	rows := []store.Row{{Key: []byte("no")}, {Key: []byte("a"), Value: []byte("1")}, {Key: []byte("nor"), Value: []byte("x")},
+		{Key: []byte("b")}, {Key: []byte("c"), Value: []byte("3")}, {Key: []byte("last"), Value: []byte("x")}}
 	for row, want := range map[string]string{"": `["1" "" "3"]`, "c": `["1" "" ""]`, "nor": `["1" "" "3"]`} {
 		s := &stringRows{pass: &failing{row: row}, wait: store.Waiting{Rows: rows}}
 		s.texts.Elems = make([]record.Element, 3)

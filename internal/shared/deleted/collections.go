@@ -44,7 +44,8 @@ type Meta struct {
 // Collections returns the keyspace of meta rows in which deleted collections have their previous meta rows,
 // and others have no rows; orphans finds the collections known only from data rows. tell is called with the
 // unknown properties of a collection.
-func Collections(ctx context.Context, ks store.Keyspace, f Family, orphans *Orphans, tell func(key []byte, what string)) store.Keyspace {
+func Collections(ctx context.Context, ks store.Keyspace, f Family, orphans *Orphans,
+	tell func(key []byte, what string)) store.Keyspace {
 	g := &grave{f: f, tell: tell}
 	return &orphaned{Keyspace: Overlay(ctx, ks, MaxHistory, g.revive), metas: ks, ctx: ctx, f: f, tell: tell, orphans: orphans}
 }

@@ -69,7 +69,8 @@ func keyspaceOf(all []write) *fake {
 	for _, w := range all {
 		e := store.Entry{Key: []byte(w.key), Value: []byte(w.value), Seq: w.seq, Kind: w.kind}
 		for _, r := range all {
-			e.Covered = e.Covered || w.kind != store.RangeDelete && r.kind == store.RangeDelete && r.seq > w.seq && r.key <= w.key && w.key < r.value
+			e.Covered = e.Covered || w.kind != store.RangeDelete && r.kind == store.RangeDelete && r.seq > w.seq &&
+				r.key <= w.key && w.key < r.value
 		}
 		f.entries = append(f.entries, e)
 	}
@@ -183,7 +184,8 @@ func TestHistoryErrors(t *testing.T) {
 	if _, err := h.Next(); !errors.Is(err, boom) {
 		t.Errorf("entries fail: %v", err)
 	}
-	operands := &fake{entries: []store.Entry{{Key: []byte("a"), Value: []byte("1"), Seq: 2, Kind: store.Merge}, {Key: []byte("b"), Seq: 1, Kind: 77}}}
+	operands := &fake{entries: []store.Entry{{Key: []byte("a"), Value: []byte("1"), Seq: 2, Kind: store.Merge},
+		{Key: []byte("b"), Seq: 1, Kind: 77}}}
 	h, _ = NewHistory(context.Background(), operands, nil, nil, nil)
 	if _, err := h.Next(); err != nil {
 		t.Fatal(err)

@@ -97,7 +97,8 @@ func (o *orphaned) Rows(lo, hi []byte) (store.Iterator, error) {
 	if err != nil {
 		return nil, errors.Join(err, it.Close())
 	}
-	return &merged{Iterator: it, keys: k, metas: o.metas, grave: grave{f: o.f, tell: o.tell}, lo: bytes.Clone(lo), hi: bytes.Clone(hi)}, nil
+	return &merged{Iterator: it, keys: k, metas: o.metas, grave: grave{f: o.f, tell: o.tell}, lo: bytes.Clone(lo),
+		hi: bytes.Clone(hi)}, nil
 }
 
 // merged merges revived meta rows with meta rows made for orphans.

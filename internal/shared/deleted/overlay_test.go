@@ -175,7 +175,9 @@ func TestErrors(t *testing.T) {
 	if _, _, err := it.Next(); !errors.Is(err, boom) {
 		t.Errorf("entries fail: %v", err)
 	}
-	it, _ = Overlay(context.Background(), newFake("a put 1"), 1, func([]byte, []store.Entry) ([]byte, bool, error) { return nil, false, boom }).Rows(nil, nil)
+	it, _ = Overlay(context.Background(), newFake("a put 1"), 1, func([]byte, []store.Entry) ([]byte, bool, error) {
+		return nil, false, boom
+	}).Rows(nil, nil)
 	if _, _, err := it.Next(); !errors.Is(err, boom) {
 		t.Errorf("revive fails: %v", err)
 	}

@@ -91,7 +91,8 @@ func (l *Limit) More() bool { return l.more > 0 }
 
 // Rest returns one finding that counts the suppressed ones, and resets their number.
 func (l *Limit) Rest() record.Finding {
-	f := record.Finding{Kind: l.kind, Severity: record.Error, Detail: fmt.Sprintf("and %s more findings about this record", record.Number(l.more))}
+	f := record.Finding{Kind: l.kind, Severity: record.Error,
+		Detail: fmt.Sprintf("and %s more findings about this record", record.Number(l.more))}
 	l.more = 0
 	return f
 }

@@ -35,7 +35,8 @@ func (s *Search) areas() areas {
 	var out areas
 	for dy := -1; dy <= 1; dy++ {
 		for dx := -1; dx <= 1; dx++ {
-			beyond := dy < 0 && lo.Lat < least.Lat || dy > 0 && hi.Lat > most.Lat || dx < 0 && lo.Lon < least.Lon || dx > 0 && hi.Lon > most.Lon
+			beyond := dy < 0 && lo.Lat < least.Lat || dy > 0 && hi.Lat > most.Lat || dx < 0 && lo.Lon < least.Lon ||
+				dx > 0 && hi.Lon > most.Lon
 			if g.step < 2 || !beyond {
 				out = append(out, g.scores(c.move(g, dx, dy)))
 			}

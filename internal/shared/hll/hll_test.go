@@ -97,7 +97,8 @@ func TestRaise(t *testing.T) {
 			t.Errorf("%s: %x, %v, %v", c.name, out[HeaderSize:], changed, ok)
 		}
 	}
-	if out, changed, ok := New().Raise(5, maxRun+1); !ok || !changed || !out.IsDense() || out.at(5) != maxRun+1 || out.at(4) != 0 || out.at(6) != 0 {
+	if out, changed, ok := New().Raise(5, maxRun+1); !ok || !changed || !out.IsDense() || out.at(5) != maxRun+1 ||
+		out.at(4) != 0 || out.at(6) != 0 {
 		t.Error("a value beyond those of runs does not make it dense")
 	}
 	for _, runs := range []string{"", "\x7f", "\x80"} {

@@ -41,7 +41,8 @@ func TestNotes(t *testing.T) {
 		{hyll, Raw, "as in Redis; X keeps"}, {hyll, Marked, "as in Redis; X keeps"}, {hyll, None, "as in Redis; X keeps"}, {hyll, HYLL, ""}, {[]byte("x"), Raw, ""}, {[]byte("x"), None, ""},
 	} {
 		l, ok := Engine{"X", tc.native}.Note(tc.s)
-		if ok != (tc.want != "") || !strings.Contains(l.Detail, tc.want) || ok && (!l.Note || l.Drops || l.Kind != record.LossHyperLogLog) {
+		if ok != (tc.want != "") || !strings.Contains(l.Detail, tc.want) ||
+			ok && (!l.Note || l.Drops || l.Kind != record.LossHyperLogLog) {
 			t.Errorf("%.8q for %d: %v %+v, want %q", tc.s, tc.native, ok, l, tc.want)
 		}
 	}

@@ -149,7 +149,8 @@ func (d *Directory) open(lanes []laneInfo, byLen map[int]int, lo, hi []byte, mem
 	if len(lanes) == 0 {
 		byLen = nil
 	}
-	s := &Set{dir: d, byLen: byLen, first: lo == nil, stray: stray, maxOpen: d.maxOpen(memory), chunk: chunkSize(memory, len(lanes))}
+	s := &Set{dir: d, byLen: byLen, first: lo == nil, stray: stray, maxOpen: d.maxOpen(memory),
+		chunk: chunkSize(memory, len(lanes))}
 	s.cursors = make([]cursor, len(lanes))
 	for i := range s.cursors {
 		s.cursors[i].cut(&lanes[i], &d.layout, lo, hi)

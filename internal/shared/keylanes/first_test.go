@@ -30,7 +30,9 @@ func TestFirst(t *testing.T) {
 		AppendPrefix: func(dst []byte, klen int) []byte { return append(dst, byte(klen)) },
 		Parse:        func(raw []byte) (int, bool) { return int(raw[0]), true }})
 	d.MaxOpen = 4
-	s, err := d.Open(nil, nil, 1<<20, func(class record.Class, key, _ []byte, _ record.Place) { t.Errorf("stray %v %q", class, key) })
+	s, err := d.Open(nil, nil, 1<<20, func(class record.Class, key, _ []byte, _ record.Place) {
+		t.Errorf("stray %v %q", class, key)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,8 @@ func writeLanes(r *Runs, n int) error {
 				return err
 			}
 			for _, rest := range "12" {
-				if err := l.Append([]byte(raw(string(bytes.Repeat([]byte{byte(c)}, klen)), string(rest))), []byte{byte(klen)}); err != nil {
+				err := l.Append([]byte(raw(string(bytes.Repeat([]byte{byte(c)}, klen)), string(rest))), []byte{byte(klen)})
+				if err != nil {
 					return err
 				}
 			}

@@ -130,13 +130,15 @@ func TestSeekRow(t *testing.T) {
 		{[]string{"005", "150", "191"}, "=191", 1},
 		{[]string{"192"}, "", 0},
 	} {
-		s, err := NewDirectory(m.Keyspaces()[0], testLayout()).Open(nil, nil, 4, func(class record.Class, key, _ []byte, _ record.Place) {
-			t.Errorf("%q: a stray %q, %v", x.at, key, class)
-		})
+		s, err := NewDirectory(m.Keyspaces()[0], testLayout()).Open(nil, nil, 4,
+			func(class record.Class, key, _ []byte, _ record.Place) {
+				t.Errorf("%q: a stray %q, %v", x.at, key, class)
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(s.SeekRow([]byte(raw("a", "7"))), s.Seek([]byte("a"))); err != nil { // without a key it has no effect
+		if err := errors.Join(s.SeekRow([]byte(raw("a", "7"))), s.Seek([]byte("a"))); err != nil {
+			// without a key it has no effect
 			t.Fatal(err)
 		}
 		for _, at := range x.at {
@@ -315,7 +317,8 @@ func TestOpenLanesKeepToMemory(t *testing.T) {
 		want int
 	}{{0, MaxOpen}, {1 << 10, MaxOpen}, {1 << 16, 16}, {1 << 30, minOpen}} {
 		ks := &countingKeyspace{Keyspace: l.Keyspace}
-		s, err := NewDirectory(weighing{ks, c.size}, testLayout()).Open(nil, nil, 1<<20, func(record.Class, []byte, []byte, record.Place) {})
+		s, err := NewDirectory(weighing{ks, c.size}, testLayout()).Open(nil, nil, 1<<20,
+			func(record.Class, []byte, []byte, record.Place) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -548,7 +551,8 @@ func TestLookups(t *testing.T) {
 				}
 			}
 			if tally.Visible != int64(own) || len(found) > own || d.lanes != nil {
-				t.Fatalf("seed %d, key %q: %d rows read and %d found of %d, lanes %v", seed, key, tally.Visible, len(found), own, d.lanes)
+				t.Fatalf("seed %d, key %q: %d rows read and %d found of %d, lanes %v", seed, key, tally.Visible, len(found), own,
+					d.lanes)
 			}
 		}
 	}

@@ -24,7 +24,8 @@ func TestRead(t *testing.T) {
 	} {
 		var o Options
 		err := o.Read(bytes.Fields([]byte(tt.args)), tt.readOnly, func(arg []byte) error { return fmt.Errorf("unknown %s", arg) })
-		got := fmt.Sprintf("by=%s get=%s %d %d desc=%v alpha=%v store=%s", o.By, o.Gets, o.Offset, o.Count, o.Desc, o.Alpha, o.Store)
+		got := fmt.Sprintf("by=%s get=%s %d %d desc=%v alpha=%v store=%s", o.By, o.Gets, o.Offset, o.Count, o.Desc, o.Alpha,
+			o.Store)
 		if err != nil {
 			got = err.Error()
 		}
@@ -35,7 +36,8 @@ func TestRead(t *testing.T) {
 }
 
 func TestTarget(t *testing.T) {
-	for _, tt := range [][4]string{{"w*", "1", "w1", ""}, {"w*x*", "1", "w1x*", ""}, {"h*->f", "1", "h1", "f"}, {"h*->", "1", "h1->", ""}, {"h->*", "1", "h->1", ""}} {
+	for _, tt := range [][4]string{{"w*", "1", "w1", ""}, {"w*x*", "1", "w1x*", ""}, {"h*->f", "1", "h1", "f"},
+		{"h*->", "1", "h1->", ""}, {"h->*", "1", "h->1", ""}} {
 		key, field, ok := Target([]byte(tt[0]), []byte(tt[1]))
 		if !ok || string(key) != tt[2] || string(field) != tt[3] {
 			t.Errorf("%s: %s, %s, %v", tt[0], key, field, ok)

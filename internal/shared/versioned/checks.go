@@ -34,7 +34,8 @@ func (r *Reader) inside(index uint64, i int) bool {
 		case r.m.Reused:
 			class = record.Stale
 		default:
-			r.Damage(r.dataSpace(), FindListOutside, r.rows.PlaceAt(i), "index %d is not between %d and %d", index, r.m.Left, r.m.Right)
+			r.Damage(r.dataSpace(), FindListOutside, r.rows.PlaceAt(i), "index %d is not between %d and %d", index, r.m.Left,
+				r.m.Right)
 		}
 		r.tallies[r.cur.data].Rows[class]++
 		return false
@@ -64,7 +65,8 @@ func (r *Reader) checkList() {
 		return
 	}
 	if between := m.Right - m.Left - 1; m.Right <= m.Left || between != uint64(m.Count) {
-		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %s, left is %d and right %d", record.Number(uint64(m.Count)), m.Left, m.Right)
+		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %s, left is %d and right %d",
+			record.Number(uint64(m.Count)), m.Left, m.Right)
 	} // else the absent rows have been reported as missing
 }
 
@@ -78,6 +80,7 @@ func (r *Reader) checkEnd() {
 // checkStream compares the last entry with the last id of the meta row.
 func (r *Reader) checkStream() {
 	if bytes.Compare(r.last, r.m.Stream.Last[:]) > 0 {
-		r.Damage(&r.store.Metas, FindStreamLast, r.Place(), "the last id is %s, an entry has %s", IDText(r.m.Stream.Last[:]), IDText(r.last))
+		r.Damage(&r.store.Metas, FindStreamLast, r.Place(), "the last id is %s, an entry has %s", IDText(r.m.Stream.Last[:]),
+			IDText(r.last))
 	}
 }

@@ -86,7 +86,8 @@ func (r *Reader) Broken(row *store.Row, i int, kind string, err error) {
 
 // RemarkAt reports a finding about row i of the last batch that does not damage the record.
 func (r *Reader) RemarkAt(i int, kind string, severity record.Severity, detail string) {
-	r.Report(r.dataSpace(), record.Finding{Kind: kind, Severity: severity, Type: r.h.Type, Key: r.h.Key, Place: r.rows.PlaceAt(i), Detail: detail})
+	r.Report(r.dataSpace(), record.Finding{Kind: kind, Severity: severity, Type: r.h.Type, Key: r.h.Key, Place: r.rows.PlaceAt(i),
+		Detail: detail})
 }
 
 // Stale reports whether row i of the last batch is dead or stray by its version, and classifies it then. Rows that a
@@ -132,8 +133,10 @@ func (r *Reader) CheckCount(rows int64) {
 	if r.m.Count == rows || r.h.Expired || !r.limit.Tell(FindCountMismatch) {
 		return
 	}
-	r.Report(&r.store.Metas, record.Finding{Kind: FindCountMismatch, Severity: record.Error, Type: r.h.Type, Key: r.h.Key, Place: r.Place(),
-		Detail: fmt.Sprintf("count is %s, rows found: %s", record.Number(r.m.Count), record.Number(rows)), Missing: max(r.m.Count-rows, 0), None: rows == 0})
+	r.Report(&r.store.Metas, record.Finding{Kind: FindCountMismatch, Severity: record.Error, Type: r.h.Type, Key: r.h.Key,
+		Place: r.Place(),
+		Detail: fmt.Sprintf("count is %s, rows found: %s", record.Number(r.m.Count),
+			record.Number(rows)), Missing: max(r.m.Count-rows, 0), None: rows == 0})
 }
 
 // Outside is the number of skipped rows of a list whose bounds are rows, or missing.
@@ -167,8 +170,10 @@ func (r *Reader) reportNewer() {
 		r.Damage(r.dataSpace(), FindNewerVersion, r.newerPlace, "%s of a version newer than %d, that of the meta row; the engine reads them all the same",
 			record.Count(r.newer, "row"), r.m.Version)
 	default:
-		r.Report(&r.store.data[r.cur.data].Keyspace, record.Finding{Kind: FindNewerVersion, Severity: record.Warning, Type: r.h.Type, Key: r.m.Key,
-			Place: r.newerPlace, Detail: fmt.Sprintf("%s of a version newer than %d, that of the meta row", record.Count(r.newer, "row"), r.m.Version)})
+		r.Report(&r.store.data[r.cur.data].Keyspace,
+			record.Finding{Kind: FindNewerVersion, Severity: record.Warning, Type: r.h.Type, Key: r.m.Key,
+				Place: r.newerPlace, Detail: fmt.Sprintf("%s of a version newer than %d, that of the meta row",
+					record.Count(r.newer, "row"), r.m.Version)})
 	}
 	r.newer = 0
 }

@@ -36,7 +36,8 @@ func TestRecordsWithoutMetaRows(t *testing.T) {
 		{kvrocks.New(), "kvrocks-modules", "rocksdb", 1, false},
 	} {
 		t.Run(c.golden, func(t *testing.T) {
-			src := formattest.Open(t, c.format, fixtures.Unpack(t, c.golden), &format.OpenOptions{Store: rocks.Open, Kind: c.kind})
+			src := formattest.Open(t, c.format, fixtures.Unpack(t, c.golden),
+				&format.OpenOptions{Store: rocks.Open, Kind: c.kind})
 			defer src.Close()
 			var l record.Ledger
 			var f formattest.Findings
@@ -70,7 +71,8 @@ func TestRecordsWithoutMetaRows(t *testing.T) {
 
 // TestOtherRoundTrips writes and reads random records in the formats that use more of the mechanism than Pika's.
 func TestOtherRoundTrips(t *testing.T) {
-	formattest.RoundTrips(t, ssdb.New(), fixtures.Options{DB: "0", Limits: ssdb.New().Limits()}, record.Copied, record.Index, record.Housekeeping)
+	formattest.RoundTrips(t, ssdb.New(), fixtures.Options{DB: "0", Limits: ssdb.New().Limits()}, record.Copied, record.Index,
+		record.Housekeeping)
 }
 
 // TestDeadKeys reads the deleted keys of a format whose records are single rows.
@@ -83,7 +85,8 @@ func TestDeadKeys(t *testing.T) {
 		t.Fatalf("%d databases, %v", len(dbs), err)
 	}
 	for _, db := range dbs {
-		r, err := dead.DeadRecords(t.Context(), db, record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now, TempDir: t.TempDir()}, func([]byte, record.Type, string) {})
+		r, err := dead.DeadRecords(t.Context(), db, record.AllTypes, format.Span{},
+			&format.Env{Now: formattest.Now, TempDir: t.TempDir()}, func([]byte, record.Type, string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +118,8 @@ func TestDeadRows(t *testing.T) {
 	src := formattest.Open(t, ssdb.New(), dir, &format.OpenOptions{Store: rocks.Open, Kind: "leveldb"})
 	defer src.Close()
 	told := ""
-	r, err := src.(format.Undead).DeadRecords(t.Context(), "0", record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now, TempDir: t.TempDir()},
+	r, err := src.(format.Undead).DeadRecords(t.Context(), "0", record.AllTypes, format.Span{},
+		&format.Env{Now: formattest.Now, TempDir: t.TempDir()},
 		func(key []byte, typ record.Type, _ string) { told += typ.String() + " " + string(key) + "," })
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +136,8 @@ func readMemory(t *testing.T, m *formattest.Memory) (records, kinds []string) {
 	var l record.Ledger
 	var f formattest.Findings
 	src := m.Open(t)
-	r := formattest.Records(t, src, src.Databases()[0], &format.Env{Now: formattest.Now, Ledger: &l, Report: f.Report, Memory: 1 << 20, Deep: true, TempDir: t.TempDir()})
+	r := formattest.Records(t, src, src.Databases()[0],
+		&format.Env{Now: formattest.Now, Ledger: &l, Report: f.Report, Memory: 1 << 20, Deep: true, TempDir: t.TempDir()})
 	records, err := texts(r)
 	if err = errors.Join(err, r.Close()); err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ func TestSharedKeyspaces(t *testing.T) {
 			t.Errorf("%s: found %q", name, kinds)
 		}
 		told := 0
-		r, err := formattest.Walk(src.(format.Undead).DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{}, env,
-			func([]byte, record.Type, string) { told++ }))
+		r, err := formattest.Walk(src.(format.Undead).DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes,
+			format.Span{}, env, func([]byte, record.Type, string) { told++ }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,8 @@ func TestWrittenByNemo(t *testing.T) {
 }
 
 // elements reads the elements of the first record of a key.
-func elements(t *testing.T, src format.Source, db string, typ record.Type, key []byte, start *record.Start) (out []record.Element, sought bool) {
+func elements(t *testing.T, src format.Source, db string, typ record.Type, key []byte,
+	start *record.Start) (out []record.Element, sought bool) {
 	t.Helper()
 	var found formattest.Findings
 	env := &format.Env{Start: start, RecordsOnly: true, Report: found.Report}
@@ -64,7 +65,8 @@ func elements(t *testing.T, src format.Source, db string, typ record.Type, key [
 
 // TestSought: a lookup that starts at an element or a score reads what a read of all has from there on.
 func TestSought(t *testing.T) {
-	for name, f := range map[string]format.Format{"nemo-basic": nemo.New(), "bw-basic": blackwidow.New(), "kvrocks-mixed": kvrocks.New()} {
+	for name, f := range map[string]format.Format{"nemo-basic": nemo.New(), "bw-basic": blackwidow.New(),
+		"kvrocks-mixed": kvrocks.New()} {
 		src, tried := formattest.OpenGolden(t, f, name), 0
 		db := src.Databases()[0]
 		for _, typ := range []record.Type{record.Hash, record.Set, record.ZSet} {

@@ -112,7 +112,8 @@ func (p *Pass) Damage(k *Keyspace, kind string, place record.Place, detail strin
 	if p.h.Expired || !p.limit.Tell(kind) {
 		return
 	}
-	p.Report(k, record.Finding{Kind: kind, Severity: record.Error, Type: p.h.Type, Key: p.h.Key, Place: place, Detail: fmt.Sprintf(detail, args...)})
+	p.Report(k, record.Finding{Kind: kind, Severity: record.Error, Type: p.h.Type, Key: p.h.Key, Place: place,
+		Detail: fmt.Sprintf(detail, args...)})
 }
 
 // Remark reports a finding about the current record that does not damage its data.
@@ -122,7 +123,8 @@ func (p *Pass) Remark(kind string, severity record.Severity, detail string) {
 
 // Remarks reports n faults, 0 being one, as a finding.
 func (p *Pass) Remarks(n int64, kind string, severity record.Severity, detail string) {
-	p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: severity, Type: p.h.Type, Key: p.h.Key, Place: p.Place(), Detail: detail, Times: n})
+	p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: severity, Type: p.h.Type, Key: p.h.Key, Place: p.Place(),
+		Detail: detail, Times: n})
 }
 
 // Malformed counts and reports an undecodable row of the meta rows' keyspace. key is the user key as far as known.
@@ -236,7 +238,8 @@ func (p *Pass) decodeString(s *record.Record, e *record.Element, row *store.Row,
 		return true
 	}
 	if kind, detail := c.Remark(m); kind != "" {
-		p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: s.Key, Place: batch.PlaceAt(i), Detail: detail})
+		p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: s.Key,
+			Place: batch.PlaceAt(i), Detail: detail})
 	}
 	return true
 }

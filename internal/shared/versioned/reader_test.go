@@ -188,7 +188,8 @@ func TestSpans(t *testing.T) {
 			}
 		}
 		for _, typ := range append(collections, record.String) {
-			if got := w.read(false, record.Of(typ), format.Span{}); len(got.records) != 1 || !strings.HasPrefix(got.records[0], typ.String()) {
+			got := w.read(false, record.Of(typ), format.Span{})
+			if len(got.records) != 1 || !strings.HasPrefix(got.records[0], typ.String()) {
 				t.Errorf("%s: %q", typ, got.records)
 			}
 		}
@@ -242,7 +243,8 @@ func TestSource(t *testing.T) {
 		if s.Types("0") != k.format.Limits().Types || s.Format().Name() != k.format.Name() || len(s.Extra()) != 0 {
 			t.Errorf("types %v, format %s, extra %q", s.Types("0"), s.Format().Name(), s.Extra())
 		}
-		if _, err := s.Records(context.Background(), "7", record.AllTypes, format.Span{}, &format.Env{}); err == nil || !strings.Contains(err.Error(), `no database "7"`) {
+		if _, err := s.Records(context.Background(), "7", record.AllTypes, format.Span{}, &format.Env{}); err == nil ||
+			!strings.Contains(err.Error(), `no database "7"`) {
 			t.Errorf("another database: %v", err)
 		}
 	})
@@ -282,8 +284,8 @@ func TestDead(t *testing.T) {
 		}
 		s := src(w)
 		var told []string
-		r, err := formattest.Walk(s.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{TempDir: t.TempDir(), Memory: 1 << 20},
-			func(key []byte, typ record.Type, what string) {
+		r, err := formattest.Walk(s.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{},
+			&format.Env{TempDir: t.TempDir(), Memory: 1 << 20}, func(key []byte, typ record.Type, what string) {
 				told = append(told, fmt.Sprintf("%s %s: %s", typ, key, what))
 			}))
 		if err != nil {
@@ -384,11 +386,13 @@ func TestReadErrors(t *testing.T) {
 		w.put(w.element(record.Hash, version-1, 0))
 		for name, read := range map[string]func(s format.Source) error{
 			"records": func(s format.Source) error {
-				r, err := formattest.Walk(s.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Deep: true, TempDir: w.Dir, Memory: 1 << 20, Report: func(record.Finding) {}}))
+				r, err := formattest.Walk(s.Records(context.Background(), "0", record.AllTypes, format.Span{},
+					&format.Env{Deep: true, TempDir: w.Dir, Memory: 1 << 20, Report: func(record.Finding) {}}))
 				return drained(r, err)
 			},
 			"dead": func(s format.Source) error {
-				r, err := formattest.Walk(s.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{TempDir: w.Dir, Memory: 1 << 20}, nil))
+				r, err := formattest.Walk(s.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{},
+					&format.Env{TempDir: w.Dir, Memory: 1 << 20}, nil))
 				return drained(r, err)
 			},
 			"spans": func(s format.Source) error {
@@ -510,7 +514,8 @@ func TestMissingMetaRowOfEmptyKey(t *testing.T) {
 			if _, err := texts(formattest.RecordsOf(t, w.Open(t), "0", record.AllTypes, format.Span{}, env)); err != nil {
 				t.Fatal(err)
 			}
-			if len(f.All) != 1 || f.All[0].Kind != "orphan-rows" || f.All[0].Key == nil || len(f.All[0].Key) > 0 || !strings.HasSuffix(f.All[0].Detail, ": 2") {
+			if len(f.All) != 1 || f.All[0].Kind != "orphan-rows" || f.All[0].Key == nil || len(f.All[0].Key) > 0 ||
+				!strings.HasSuffix(f.All[0].Detail, ": 2") {
 				t.Errorf("%s: %+v", typ, f.All)
 			}
 		}

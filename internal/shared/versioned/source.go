@@ -56,7 +56,8 @@ func (s *Source) OpenDBs(o *format.OpenOptions, want string, open func(name, dir
 func (s *Source) Format() format.Format { return s.format }
 
 // Records returns a reader of the types' records, merged over the stores of a database.
-func (s *Source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+func (s *Source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span,
+	e *format.Env) (record.Reader, error) {
 	return s.merged(db, t, e, func(st *Store, memory int64) (record.Reader, error) {
 		return st.Records(ctx, t, span, e, memory)
 	})
@@ -80,7 +81,8 @@ func (s *Source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 }
 
 // merged merges the records of the types' stores, which share the memory. With AnyOrder each one has all of it.
-func (s *Source) merged(db string, t record.TypeSet, e *format.Env, open func(*Store, int64) (record.Reader, error)) (record.Reader, error) {
+func (s *Source) merged(db string, t record.TypeSet, e *format.Env,
+	open func(*Store, int64) (record.Reader, error)) (record.Reader, error) {
 	if s.Database(db) == nil {
 		return nil, fmt.Errorf("%s: no database %q: have %q", s.Dir, db, s.Databases())
 	}

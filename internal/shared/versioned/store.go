@@ -200,7 +200,8 @@ func (s *Store) openMetas(span format.Span, e *format.Env, memory int64) (store.
 }
 
 // Records returns a reader of the records of some types, which may buffer memory bytes.
-func (s *Store) Records(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env, memory int64) (record.Reader, error) {
+func (s *Store) Records(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env,
+	memory int64) (record.Reader, error) {
 	p := newPass(ctx, s, t, span, e, memory)
 	if s.strings == nil {
 		return openReader(p)

@@ -19,7 +19,8 @@ func (r *Reader) stray(i int) keylanes.Stray {
 		switch {
 		case !ok:
 		case class == record.Malformed: // in an invalid lane
-			r.malformed(i, FindBadKeyLength, nil, key, place, fmt.Errorf("%s is not that of the rows around it", r.store.Layout.LenField))
+			r.malformed(i, FindBadKeyLength, nil, key, place,
+				fmt.Errorf("%s is not that of the rows around it", r.store.Layout.LenField))
 		default:
 			r.orphan(i, &r.lost[i], user, place)
 		}

@@ -28,7 +28,8 @@ import (
 // someStrings are strings in order, two of them large, some with an expiry.
 func someStrings() (out record.Batch) {
 	for i := range 900 {
-		s := record.Record{Header: record.Header{DB: "0", Type: record.String, Key: fmt.Appendf(nil, "key:%05d", i), Len: 1}, First: i, N: 1, Class: record.Copied}
+		s := record.Record{Header: record.Header{DB: "0", Type: record.String, Key: fmt.Appendf(nil, "key:%05d", i), Len: 1},
+			First: i, N: 1, Class: record.Copied}
 		value := bytes.Repeat([]byte{byte(i)}, i%300)
 		if i%5 == 0 {
 			s.ExpireMS = formattest.Now.UnixMilli() + int64(i+1)*1000

@@ -96,14 +96,17 @@ func (s *Store) looseRecords(ctx context.Context, c *Codec, span format.Span, e 
 	if own.Loosen != nil {
 		own.Loosen(&own)
 	}
-	d := dataset.Dead{Type: record.String, Metas: s.Metas.Keyspace, Open: func(rows store.Keyspace, e *format.Env) (record.Reader, error) {
-		return NewStore(&l, s.DB, s.Dir, func(string) store.Keyspace { return rows }, nil).Records(ctx, record.Of(c.Type), span, e, memory)
-	}}
+	d := dataset.Dead{Type: record.String, Metas: s.Metas.Keyspace,
+		Open: func(rows store.Keyspace, e *format.Env) (record.Reader, error) {
+			return NewStore(&l, s.DB, s.Dir, func(string) store.Keyspace { return rows }, nil).Records(ctx, record.Of(c.Type),
+				span, e, memory)
+		}}
 	r, err := d.Records(ctx, e, tell)
 	if err != nil {
 		return nil, err
 	}
-	return &dataset.Gone{Reader: r, Alive: s.hasRows, Tell: func(key []byte, t record.Type) { tell(key, t, s.Layout.DeadNote) }}, nil
+	return &dataset.Gone{Reader: r, Alive: s.hasRows, Tell: func(key []byte, t record.Type) { tell(key, t, s.Layout.DeadNote) }},
+		nil
 }
 
 // hasRows reports whether a name has data rows. Deleted strings have no live row.

@@ -38,7 +38,8 @@ type kit struct {
 
 var kits = []kit{
 	{blackwidow.New().(format.Served).For("pika3.5"), blackwidowMeta, blackwidowData, func(key string, version int64, score float64, member string) row {
-		return row{"zsets", "score_cf", blackwidow.AppendScoreKey(nil, blackwidow.ScoreKey{Key: []byte(key), Version: blackwidow.Version(version), Score: score, Member: []byte(member)}), nil}
+		return row{"zsets", "score_cf", blackwidow.AppendScoreKey(nil, blackwidow.ScoreKey{Key: []byte(key),
+			Version: blackwidow.Version(version), Score: score, Member: []byte(member)}), nil}
 	}},
 	{floyd.New(), floydMeta, floydData, func(key string, version int64, score float64, member string) row {
 		k := floyd.ScoreKey{Key: []byte(key), Version: floyd.Version(version), Score: score, Member: []byte(member)}
@@ -46,7 +47,8 @@ var kits = []kit{
 	}},
 }
 
-var blackwidowStores = map[record.Type][2]string{record.String: {"strings"}, record.Hash: {"hashes", "data_cf"}, record.Set: {"sets", "member_cf"},
+var blackwidowStores = map[record.Type][2]string{record.String: {"strings"}, record.Hash: {"hashes", "data_cf"},
+	record.Set:  {"sets", "member_cf"},
 	record.List: {"lists", "data_cf"}, record.ZSet: {"zsets", "data_cf"}, record.Stream: {"streams", "data_cf"}}
 
 func blackwidowMeta(t record.Type, key string, m versioned.Meta) row {
@@ -56,11 +58,14 @@ func blackwidowMeta(t record.Type, key string, m versioned.Meta) row {
 	case record.String:
 		r.value = blackwidow.AppendStringValue(nil, blackwidow.StringValue{Bytes: m.Value, Expiry: expiry})
 	case record.List:
-		r.value = blackwidow.AppendListMeta(nil, blackwidow.ListMeta{Count: uint64(m.Count), Version: blackwidow.Version(m.Version), Left: m.Left, Right: m.Right, Expiry: expiry})
+		r.value = blackwidow.AppendListMeta(nil, blackwidow.ListMeta{Count: uint64(m.Count),
+			Version: blackwidow.Version(m.Version), Left: m.Left, Right: m.Right, Expiry: expiry})
 	case record.Stream:
-		r.value = blackwidow.AppendStreamMeta(nil, blackwidow.StreamMeta{Stream: m.Stream, Length: int32(m.Count), Version: blackwidow.Version(m.Version)})
+		r.value = blackwidow.AppendStreamMeta(nil,
+			blackwidow.StreamMeta{Stream: m.Stream, Length: int32(m.Count), Version: blackwidow.Version(m.Version)})
 	default:
-		r.value = blackwidow.AppendMeta(nil, blackwidow.Meta{Count: int32(m.Count), Version: blackwidow.Version(m.Version), Expiry: expiry})
+		r.value = blackwidow.AppendMeta(
+			nil, blackwidow.Meta{Count: int32(m.Count), Version: blackwidow.Version(m.Version), Expiry: expiry})
 	}
 	return r
 }
@@ -70,7 +75,8 @@ func blackwidowData(t record.Type, key string, version int64, name, value []byte
 	return row{blackwidowStores[t][0], blackwidowStores[t][1], blackwidow.AppendDataKey(nil, k), value}
 }
 
-var floydFamilies = map[record.Type]string{record.Hash: "hash_data_cf", record.Set: "set_data_cf", record.List: "list_data_cf", record.ZSet: "zset_data_cf",
+var floydFamilies = map[record.Type]string{record.Hash: "hash_data_cf", record.Set: "set_data_cf", record.List: "list_data_cf",
+	record.ZSet:   "zset_data_cf",
 	record.Stream: "stream_data_cf"}
 
 func floydMeta(t record.Type, key string, m versioned.Meta) row {
@@ -80,7 +86,8 @@ func floydMeta(t record.Type, key string, m versioned.Meta) row {
 	case record.String:
 		r.value = floyd.AppendStringValue(nil, floyd.StringValue{Bytes: m.Value, Expiry: expiry})
 	case record.List:
-		r.value = floyd.AppendListMeta(nil, floyd.ListMeta{Count: uint64(m.Count), Version: version, Left: m.Left, Right: m.Right, Expiry: expiry})
+		r.value = floyd.AppendListMeta(
+			nil, floyd.ListMeta{Count: uint64(m.Count), Version: version, Left: m.Left, Right: m.Right, Expiry: expiry})
 	case record.Stream:
 		r.value = floyd.AppendStreamMeta(nil, floyd.StreamMeta{Stream: m.Stream, Length: int32(m.Count), Version: version})
 	default:
@@ -90,7 +97,8 @@ func floydMeta(t record.Type, key string, m versioned.Meta) row {
 }
 
 func floydData(t record.Type, key string, version int64, name, value []byte) row {
-	r := row{"0", floydFamilies[t], floyd.AppendDataKey(nil, floyd.DataKey{Key: []byte(key), Version: floyd.Version(version), Name: name}), value}
+	r := row{"0", floydFamilies[t], floyd.AppendDataKey(nil,
+		floyd.DataKey{Key: []byte(key), Version: floyd.Version(version), Name: name}), value}
 	if t != record.Stream {
 		r.value = append(bytes.Clone(value), make([]byte, 24)...)
 	}

@@ -49,7 +49,8 @@ func (t *TypeWriter) Sorted(f func(prefix uint64, rest, value []byte) error) err
 // NewWriter returns a writer. The types share its memory.
 func NewWriter(l *Layout, o WriterOptions) *Writer {
 	sorting := extsort.Options{Memory: o.Memory / 4, TempDir: o.TempDir}
-	return &Writer{layout: l, o: o, runs: map[string]*keylanes.Runs{}, sorted: extsort.New(sorting), byScore: extsort.New(sorting)}
+	return &Writer{layout: l, o: o, runs: map[string]*keylanes.Runs{}, sorted: extsort.New(sorting),
+		byScore: extsort.New(sorting)}
 }
 
 // runsOf returns the writer of a keyspace. Rows of a lane come in order, so its spool keeps them as they come and needs
@@ -79,7 +80,8 @@ func (w *Writer) typeOf(t record.Type) *TypeWriter {
 	if w.types[t] == nil {
 		for _, c := range w.layout.Codecs {
 			if c.Type == t {
-				tw := &TypeWriter{Codec: c, w: w, metas: w.runsOf(w.layout.Metas), data: w.runsOf(c.Data), scores: w.runsOf(c.Index)}
+				tw := &TypeWriter{Codec: c, w: w, metas: w.runsOf(w.layout.Metas), data: w.runsOf(c.Data),
+					scores: w.runsOf(c.Index)}
 				if c.Writer != nil {
 					tw.own = c.Writer(tw)
 				}
@@ -432,7 +434,8 @@ func (t *TypeWriter) flushScores() error {
 
 func (t *TypeWriter) writeMeta() error {
 	if t.MaxCount > 0 && t.count > t.MaxCount {
-		return fmt.Errorf("%s %s: %s elements; the engine's limit is %s", t.Type, record.Quote(t.m.Key), record.Number(t.count), record.Number(t.MaxCount))
+		return fmt.Errorf("%s %s: %s elements; the engine's limit is %s", t.Type, record.Quote(t.m.Key), record.Number(t.count),
+			record.Number(t.MaxCount))
 	}
 	m := &t.m
 	m.Count, m.Left, m.Right, m.Next = int64(t.count), t.First-1, t.First+t.count, t.First+t.count

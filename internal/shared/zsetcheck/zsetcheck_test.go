@@ -115,7 +115,8 @@ func TestCompareFails(t *testing.T) {
 		s.Put("default", fmt.Appendf(nil, "1%09d", i), nil)
 	}
 	many.Keyspace, many.Decode = s.Keyspaces()[0], func(raw, _ []byte) ([]byte, uint64, bool) { return raw, 1, true }
-	if _, err := Compare(rowsOf(good, false), many, extsort.Options{Memory: 1, TempDir: temp + "/gone"}, new(log)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Compare(rowsOf(good, false), many, extsort.Options{Memory: 1, TempDir: temp + "/gone"},
+		new(log)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory for spools: %v", err)
 	}
 	var got log

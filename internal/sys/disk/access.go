@@ -11,14 +11,15 @@ import (
 )
 
 // IsAccess reports whether the system denied access to a file: no permission, no free descriptor, a file system that
-// is gone, a file that changed while it was read. Such an error says nothing about the content and may not recur. Missing files and I/O errors of the medium
-// do not count.
+// is gone, a file that changed while it was read. Such an error says nothing about the content and may not recur.
+// Missing files and I/O errors of the medium do not count.
 func IsAccess(err error) bool {
 	var path *fs.PathError
 	var call *os.SyscallError
 	var link *os.LinkError
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrClosed), errors.Is(err, syscall.EIO):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrClosed),
+		errors.Is(err, syscall.EIO):
 		return false
 	}
 	return errors.As(err, new(*ChangedError)) || errors.As(err, &path) || errors.As(err, &call) || errors.As(err, &link)
@@ -35,7 +36,8 @@ func Advice(err error) string {
 	case !IsAccess(err):
 		return ""
 	case errors.Is(err, syscall.EMFILE):
-		return fmt.Sprintf("this process may have %d files open at once: raise the limit (ulimit -n 65536, LimitNOFILE=65536 in a unit of systemd) and run it again", MaxOpen())
+		return fmt.Sprintf("this process may have %d files open at once: raise the limit (ulimit -n 65536, LimitNOFILE=65536 in a unit of systemd) and run it again",
+			MaxOpen())
 	case errors.Is(err, syscall.ENFILE):
 		return "the whole system has no descriptor left: raise its limit (on Linux fs.file-max) or close other programs, and run this again"
 	case errors.Is(err, fs.ErrPermission) && os.Geteuid() < 0: // Windows

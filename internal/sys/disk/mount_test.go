@@ -74,7 +74,8 @@ func TestMount(t *testing.T) {
 			t.Errorf("%s has %q, %v", root, paths, err)
 		}
 	}
-	if got := []string{Join("s3://b/x", "d", "..", "e"), Dir("s3://b/x/d"), Join("s3://other", "d")}; !slices.Equal(got, []string{"s3://b/x/e", "s3://b/x", filepath.Join("s3://other", "d")}) {
+	got := []string{Join("s3://b/x", "d", "..", "e"), Dir("s3://b/x/d"), Join("s3://other", "d")}
+	if !slices.Equal(got, []string{"s3://b/x/e", "s3://b/x", filepath.Join("s3://other", "d")}) {
 		t.Errorf("%q", got)
 	}
 	if abs, err := Abs("s3:/b/x/d"); err != nil || abs != "s3://b/x/d" {
@@ -85,7 +86,8 @@ func TestMount(t *testing.T) {
 	if err != nil || !slices.Equal(walked, []string{"s3://b/x", "s3://b/x/d", "s3://b/x/d/a", "s3://b/x/d/b"}) {
 		t.Errorf("%q, %v", walked, err)
 	}
-	for name, err := range map[string]error{"write": WriteFile("s3://b/x/new", nil), "beside": second(Stat("s3://b/xx")), "missing": second(Stat("s3://b/x/none"))} {
+	for name, err := range map[string]error{"write": WriteFile("s3://b/x/new", nil), "beside": second(Stat("s3://b/xx")),
+		"missing": second(Stat("s3://b/x/none"))} {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -95,7 +97,8 @@ func TestMount(t *testing.T) {
 	}
 	beside := Mount("s3://b/x/", "s3://b/x/e", &remoteFS{fstest.MapFS{"d/a": {Data: []byte("hides")}, "e/a": {Data: []byte("third")}}})
 	below := Mount("s3://b/x/d", "s3://b/x/d/in", &remoteFS{fstest.MapFS{"a": {Data: []byte("hides")}, "in/a": {Data: []byte("fourth")}}})
-	for p, want := range map[string]string{"s3://b/x/d/a": "first", "s3://b/x/d/b": "second", "s3://b/x/e/a": "third", "s3://b/x/d/in/a": "fourth"} {
+	for p, want := range map[string]string{"s3://b/x/d/a": "first", "s3://b/x/d/b": "second", "s3://b/x/e/a": "third",
+		"s3://b/x/d/in/a": "fourth"} {
 		if b, err := ReadFile(p); err != nil || string(b) != want {
 			t.Errorf("%s of several: %q, %v", p, b, err)
 		}

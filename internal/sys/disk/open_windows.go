@@ -44,7 +44,8 @@ func openShared(path string, flag int) (*os.File, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err == nil {
 		var h windows.Handle
-		h, err = windows.CreateFile(name, access, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, mode, attributes, 0)
+		h, err = windows.CreateFile(name, access, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil,
+			mode, attributes, 0)
 		if err == nil {
 			return os.NewFile(uintptr(h), path), nil
 		}
@@ -59,7 +60,8 @@ func openTemp(dir, pattern string) (*os.File, error) {
 	}
 	before, after, _ := strings.Cut(pattern, "*")
 	for {
-		f, err := open(filepath.Join(dir, before+strconv.FormatUint(rand.Uint64(), 36)+after), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		f, err := open(filepath.Join(dir, before+strconv.FormatUint(rand.Uint64(), 36)+after), os.O_RDWR|os.O_CREATE|os.O_EXCL,
+			0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}

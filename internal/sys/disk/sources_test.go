@@ -129,7 +129,8 @@ func TestSourcesAgain(t *testing.T) {
 		t.Error(err)
 	}
 	var none *Sources
-	if f, err = none.Open(path); err != nil || none.Check() != nil || none.Add(path, nil) != nil || none.AddWhole(path, nil) != nil {
+	f, err = none.Open(path)
+	if err != nil || none.Check() != nil || none.Add(path, nil) != nil || none.AddWhole(path, nil) != nil {
 		t.Error(err)
 	}
 	f.Close()

@@ -25,7 +25,8 @@ func TestGlob(t *testing.T) {
 		}
 	}
 	names, err := Glob(dir, "OPTIONS-*")
-	if want := []string{filepath.Join(dir, "OPTIONS-1"), filepath.Join(dir, "OPTIONS-2")}; err != nil || !slices.Equal(names, want) {
+	want := []string{filepath.Join(dir, "OPTIONS-1"), filepath.Join(dir, "OPTIONS-2")}
+	if err != nil || !slices.Equal(names, want) {
 		t.Errorf("%q, %v; want %q", names, err, want)
 	}
 	if _, err := Glob(dir, "["); err == nil {
@@ -54,8 +55,8 @@ func TestGlob(t *testing.T) {
 // TestWalkDir checks that WalkDir visits the same entries as filepath.WalkDir.
 func TestWalkDir(t *testing.T) {
 	dir := t.TempDir()
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700), os.WriteFile(filepath.Join(dir, "a", "f"), nil, 0o600),
-		os.Symlink("a", filepath.Join(dir, "link"))); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700),
+		os.WriteFile(filepath.Join(dir, "a", "f"), nil, 0o600), os.Symlink("a", filepath.Join(dir, "link"))); err != nil {
 		t.Fatal(err)
 	}
 	var got, want []string
@@ -65,7 +66,8 @@ func TestWalkDir(t *testing.T) {
 			return err
 		}
 	}
-	if err := errors.Join(WalkDir(dir, gather(&got)), filepath.WalkDir(dir, gather(&want))); err != nil || !slices.Equal(got, want) {
+	if err := errors.Join(WalkDir(dir, gather(&got)), filepath.WalkDir(dir, gather(&want))); err != nil ||
+		!slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 }

@@ -42,14 +42,16 @@ func testEach[H Hash](t *testing.T, of func(hi, lo uint64) H) {
 				var last H
 				err := f.Each(func(h H, more int64) error {
 					if want[h] != more || compare(last, h) > 0 {
-						t.Errorf("%s, %d in %d bytes: %x %d times more, want %d; before it %x", name, n, memory, h, more, want[h], last)
+						t.Errorf("%s, %d in %d bytes: %x %d times more, want %d; before it %x", name, n, memory, h, more, want[h],
+							last)
 					}
 					delete(want, h)
 					last = h
 					return nil
 				})
 				if left, e := os.ReadDir(dir); err != nil || len(want) > 0 || e != nil || len(left) > 0 {
-					t.Errorf("%s, %d in %d bytes: %d were not found, %d files are left, %v", name, n, memory, len(want), len(left), err)
+					t.Errorf("%s, %d in %d bytes: %d were not found, %d files are left, %v", name, n, memory, len(want),
+						len(left), err)
 				}
 			}
 		}

@@ -27,7 +27,8 @@ func TestNames(t *testing.T) {
 					seen++
 				}
 			}
-			if err := s.All(); err != nil || s.Twins != 3 || n < MostNames && (seen != 3 || s.First != strconv.Quote(strconv.Itoa(n-1))) {
+			if err := s.All(); err != nil || s.Twins != 3 ||
+				n < MostNames && (seen != 3 || s.First != strconv.Quote(strconv.Itoa(n-1))) {
 				t.Errorf("%d names: %d twins, %d at once, the first %s, %v", n, s.Twins, seen, s.First, err)
 			}
 		}

@@ -57,7 +57,8 @@ func TestRange(t *testing.T) {
 		if (len(s.runs) > 0) != (memory < 1<<20) {
 			t.Fatalf("%d bytes: %d runs", memory, len(s.runs))
 		}
-		bounds := [][]byte{nil, []byte("0"), []byte("5"), []byte(all[700]), []byte(long), []byte(long + "42"), []byte(all[5000]), []byte("y"), nil}
+		bounds := [][]byte{nil, []byte("0"), []byte("5"), []byte(all[700]), []byte(long), []byte(long + "42"), []byte(all[5000]),
+			[]byte("y"), nil}
 		var wg sync.WaitGroup
 		for i := range len(bounds) - 1 {
 			wg.Add(1)

@@ -210,7 +210,8 @@ func (f *files) ReadDir(dir string) ([]*disk.Info, error) {
 
 // Now describes everything again: listed directories by one listing each, others one by one.
 func (f *files) Now() (func(name string) (*disk.Info, error), error) {
-	now := &files{requests: requests{ctx: f.ctx, o: f.o, server: f.server}, base: f.base, number: f.number, known: map[string]*object{}}
+	now := &files{requests: requests{ctx: f.ctx, o: f.o, server: f.server}, base: f.base, number: f.number,
+		known: map[string]*object{}}
 	f.mu.Lock()
 	listed := slices.Clone(f.listed)
 	f.mu.Unlock()

@@ -42,7 +42,8 @@ func credentialsOf(o *Options, region string) *credentials.Credentials {
 		if web {
 			name, timeout = "the web identity", 10*metadataTimeout
 		}
-		l.providers = append(l.providers, namedProvider{name, &credentials.IAM{Region: region, Client: &http.Client{Timeout: timeout}}})
+		l.providers = append(
+			l.providers, namedProvider{name, &credentials.IAM{Region: region, Client: &http.Client{Timeout: timeout}}})
 	}
 	return credentials.New(l)
 }

@@ -28,7 +28,8 @@ func transport(o *Options) http.RoundTripper {
 
 // passingStatus reports whether a server may answer a repeated request otherwise.
 func passingStatus(code int) bool {
-	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests ||
+		code == http.StatusRequestTimeout
 }
 
 // passingNetwork reports whether an error is one of the network that may not recur.

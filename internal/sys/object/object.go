@@ -114,7 +114,9 @@ func Mount(ctx context.Context, address string, o Options) (p string, unmount fu
 	places.Lock()
 	defer places.Unlock()
 	f.number = 1
-	for p = f.addressOf(f.start); slices.ContainsFunc(places.paths, func(q string) bool { return disk.Under(p, q) || disk.Under(q, p) }); {
+	for p = f.addressOf(f.start); slices.ContainsFunc(places.paths, func(q string) bool {
+		return disk.Under(p, q) || disk.Under(q, p)
+	}); {
 		f.number++
 		p = f.addressOf(f.start)
 	}
@@ -152,7 +154,8 @@ func startOfS3(address string, o *Options) (*s3, string, error) {
 		return nil, "", errNoHost(address)
 	}
 	if strings.ContainsAny(bucket, ":@") {
-		return nil, "", fmt.Errorf("%s: the name of a bucket has no : or @; kvferry reads credentials from the environment and the files of AWS", Shown(address))
+		return nil, "", fmt.Errorf("%s: the name of a bucket has no : or @; kvferry reads credentials from the environment and the files of AWS",
+			Shown(address))
 	}
 	if clean(key) != key {
 		return nil, "", fmt.Errorf("%s: kvferry reads keys as paths: it cannot read those with empty or dotted parts", address)
@@ -167,9 +170,11 @@ func startOfWeb(address string, o *Options) (start string, _ server, err error) 
 	_, query, _ := strings.Cut(address, "?")
 	switch {
 	case strings.Contains(address, "://"+hidden+"@") || strings.Contains(query, hidden):
-		return "", nil, fmt.Errorf("%s: put the user or the value back where %s is: kvferry does not print them", Shown(address), hidden)
+		return "", nil, fmt.Errorf("%s: put the user or the value back where %s is: kvferry does not print them", Shown(address),
+			hidden)
 	case err != nil: // the reason may have a part of the password
-		return "", nil, fmt.Errorf("%s: invalid URL: write %%25, %%2F, %%3A, %%40 for %%, /, :, @ in a user or password", Shown(address))
+		return "", nil, fmt.Errorf("%s: invalid URL: write %%25, %%2F, %%3A, %%40 for %%, /, :, @ in a user or password",
+			Shown(address))
 	case u.Hostname() == "":
 		return "", nil, errNoHost(Shown(address))
 	}

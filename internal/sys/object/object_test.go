@@ -117,7 +117,8 @@ func TestReadWithFaults(t *testing.T) {
 						off := rnd.IntN(len(want))
 						b := make([]byte, rnd.IntN(2*pieceSize))
 						n, err := f.ReadAt(b, int64(off))
-						if end := min(off+len(b), len(want)); !bytes.Equal(b[:n], want[off:end]) || (err == io.EOF) != (n < len(b)) {
+						end := min(off+len(b), len(want))
+						if !bytes.Equal(b[:n], want[off:end]) || (err == io.EOF) != (n < len(b)) {
 							t.Errorf("%d bytes at %d: %d, %v", len(b), off, n, err)
 						}
 					}
@@ -185,7 +186,8 @@ func TestChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			change(s)
-			for what, err := range map[string]error{"check": sources.Check(), "read": second(f.ReadAt(make([]byte, 10), 2*pieceSize))} {
+			for what, err := range map[string]error{"check": sources.Check(),
+				"read": second(f.ReadAt(make([]byte, 10), 2*pieceSize))} {
 				var changed *disk.ChangedError
 				if !errors.As(err, &changed) || disk.Address(changed.Path) != "s3://data/d/b" || !disk.IsAccess(err) {
 					t.Errorf("%s: %v", what, err)
@@ -291,10 +293,12 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	for address, want := range map[string]string{"s3://": "no name of a bucket", "https:///x": "no name of a bucket", "http://host/": "names no file", "s3://data/a//b": "keys as paths",
+	for address, want := range map[string]string{"s3://": "no name of a bucket", "https:///x": "no name of a bucket",
+		"http://host/": "names no file", "s3://data/a//b": "keys as paths",
 		"https://user:sec/ret@host/x?sig=secret": "https://…@host/x?sig=…: invalid URL", "https://host:port/x": "invalid URL",
 		"https://…@host/x": "put the user or the value back", "https://host/x?sig=…": "put the user or the value back"} {
-		if _, _, err := Mount(t.Context(), address, quick); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec") {
+		_, _, err := Mount(t.Context(), address, quick)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -331,7 +335,8 @@ func TestRegion(t *testing.T) {
 	s := s3test.NewFake(t)
 	t.Setenv("AWS_REGION", "us-west-1")
 	const want = ": the bucket data is in the region eu-central-1, the request was for us-west-1: use --s3-region eu-central-1 or AWS_REGION=eu-central-1"
-	for code, status := range map[string]int{"AuthorizationHeaderMalformed": 400, "PermanentRedirect": 301, "AccessDenied": 403, "IllegalLocationConstraintException": 400} {
+	for code, status := range map[string]int{"AuthorizationHeaderMalformed": 400, "PermanentRedirect": 301, "AccessDenied": 403,
+		"IllegalLocationConstraintException": 400} {
 		s.Before(func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("x-amz-bucket-region", "eu-central-1")
 			s3test.Fail(w, r, status, code, "The region is wrong")
@@ -386,7 +391,8 @@ func TestTraffic(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := int64(len(s.Object("new")))
-	if got := n.Counts(); got.Requests != int64(len(s.Requests())) || got.Written < size || got.Written > size+4096 || !strings.Contains(got.String(), " written") {
+	if got := n.Counts(); got.Requests != int64(len(s.Requests())) || got.Written < size || got.Written > size+4096 ||
+		!strings.Contains(got.String(), " written") {
 		t.Errorf("%s for %d bytes", got, size)
 	}
 }
@@ -571,7 +577,8 @@ func TestKept(t *testing.T) {
 			for range 2 {
 				b := make([]byte, 10_000)
 				for off := 0; off < len(want); off += len(b) {
-					if n, err := f.ReadAt(b, int64(off)); err != nil && err != io.EOF || !bytes.Equal(b[:n], want[off:min(off+len(b), len(want))]) {
+					n, err := f.ReadAt(b, int64(off))
+					if err != nil && err != io.EOF || !bytes.Equal(b[:n], want[off:min(off+len(b), len(want))]) {
 						t.Fatalf("at %d: %d bytes, %v", off, n, err)
 					}
 				}
@@ -675,13 +682,15 @@ func TestWeb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := f.Stat(); err != nil || st.Size() != int64(len(want)) || st.Name() != "dump.rdb" || st.ModTime().Unix() != 1700000000 {
+	if st, err := f.Stat(); err != nil || st.Size() != int64(len(want)) || st.Name() != "dump.rdb" ||
+		st.ModTime().Unix() != 1700000000 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	for name, want := range map[string]string{"/whole": "curl -fsSL URL |", "/none": fs.ErrNotExist.Error(), "/less": "416 Requested Range Not Satisfiable", "/d/dump.rdb": "403 Forbidden"} {
+	for name, want := range map[string]string{"/whole": "curl -fsSL URL |", "/none": fs.ErrNotExist.Error(),
+		"/less": "416 Requested Range Not Satisfiable", "/d/dump.rdb": "403 Forbidden"} {
 		if _, err := disk.Stat(mounted(t, srv.URL+name, quick)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -715,8 +724,8 @@ func TestApart(t *testing.T) {
 	add := func(address, key, want string, o Options) {
 		all = append(all, struct{ path, want string }{disk.Join(mounted(t, address, o), key), want})
 	}
-	for _, uri := range []string{"/a.rdb", "/b.rdb", "/a.rdb?versionId=1", "/a.rdb?versionId=2", "/d/a.rdb", "/d//a.rdb", "/d/../a.rdb", "/d/./a.rdb/",
-		"/a%2Fb", "/50%25"} {
+	for _, uri := range []string{"/a.rdb", "/b.rdb", "/a.rdb?versionId=1", "/a.rdb?versionId=2", "/d/a.rdb", "/d//a.rdb",
+		"/d/../a.rdb", "/d/./a.rdb/", "/a%2Fb", "/50%25"} {
 		add(web.URL+uri, "", uri, quick)
 	}
 	for name, s := range map[string]*s3test.Fake{"one": one, "other": other} {
@@ -780,13 +789,15 @@ func TestProfile(t *testing.T) {
 	s.Put("x", data(10))
 	dir := t.TempDir()
 	config, credentials := filepath.Join(dir, "config"), filepath.Join(dir, "credentials")
-	err := errors.Join(os.WriteFile(config, []byte("[default]\nregion = here\n[profile other]\nregion = there\nendpoint_url = "+s.URL+"\n"), 0o600),
-		os.WriteFile(credentials, []byte("[other]\naws_access_key_id = "+s3test.AccessKey+"\naws_secret_access_key = "+s3test.SecretKey+"\n"), 0o600))
+	err := errors.Join(os.WriteFile(
+		config, []byte("[default]\nregion = here\n[profile other]\nregion = there\nendpoint_url = "+s.URL+"\n"), 0o600),
+		os.WriteFile(credentials, []byte("[other]\naws_access_key_id = "+s3test.AccessKey+"\naws_secret_access_key = "+
+			s3test.SecretKey+"\n"), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"AWS_CONFIG_FILE": config, "AWS_SHARED_CREDENTIALS_FILE": credentials, "AWS_PROFILE": "other",
-		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_ENDPOINT_URL": ""} {
+	for name, value := range map[string]string{"AWS_CONFIG_FILE": config, "AWS_SHARED_CREDENTIALS_FILE": credentials,
+		"AWS_PROFILE": "other", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_ENDPOINT_URL": ""} {
 		t.Setenv(name, value)
 	}
 	if st, err := disk.Stat(mounted(t, "s3://data/x", quick)); err != nil || st.Size() != 10 {

@@ -71,7 +71,8 @@ func putOptions(run string, fresh bool) (o minio.PutObjectOptions) {
 
 // put makes an object.
 func (s *s3) put(ctx context.Context, key string, r io.Reader, size int64, sum *sums, run string, fresh bool) error {
-	_, err := s.client.PutObject(ctx, s.bucket, key, r, size, base64.StdEncoding.EncodeToString(sum.md5[:]), hex.EncodeToString(sum.sha2[:]), putOptions(run, fresh))
+	_, err := s.client.PutObject(ctx, s.bucket, key, r, size, base64.StdEncoding.EncodeToString(sum.md5[:]),
+		hex.EncodeToString(sum.sha2[:]), putOptions(run, fresh))
 	return s.made(err)
 }
 

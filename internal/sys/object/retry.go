@@ -55,7 +55,8 @@ func (r *requests) again(i int, err error) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return context.Cause(r.ctx)
-	case errors.Is(err, errReplaced), errors.Is(err, errTaken), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), !errors.Is(err, errStalled) && !r.server.passing(err):
+	case errors.Is(err, errReplaced), errors.Is(err, errTaken), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist),
+		!errors.Is(err, errStalled) && !r.server.passing(err):
 		return err
 	case i >= r.o.Tries, i >= firstTries && r.unreached(err):
 		return fmt.Errorf("%w (%d tries)", err, i)

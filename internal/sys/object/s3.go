@@ -46,7 +46,8 @@ func newS3(bucket string, o *Options) (*s3, error) {
 	if o.PathStyle {
 		lookup = minio.BucketLookupPath
 	}
-	client, err := minio.NewCore(u.Host, &minio.Options{Creds: credentialsOf(o, region), Secure: u.Scheme == "https", Region: region,
+	client, err := minio.NewCore(u.Host, &minio.Options{Creds: credentialsOf(o, region), Secure: u.Scheme == "https",
+		Region:       region,
 		BucketLookup: lookup, Transport: transport(o), MaxRetries: 1}) // files.retry repeats
 	if err != nil {
 		return nil, fmt.Errorf("s3://%s: %w", bucket, err)
@@ -151,7 +152,8 @@ func (s *s3) explained(err error) error {
 		e.Message = "there is no bucket " + s.bucket + " at " + s.client.EndpointURL().Host
 		e.advice = ": correct its name, or name another server by --s3-endpoint or AWS_ENDPOINT_URL"
 	case r.Region != "" && r.Region != s.region:
-		e.advice = fmt.Sprintf(": the bucket %s is in the region %s, the request was for %s: use --s3-region %[2]s or AWS_REGION=%[2]s", s.bucket, r.Region, cmp.Or(s.region, "none"))
+		e.advice = fmt.Sprintf(": the bucket %s is in the region %s, the request was for %s: use --s3-region %[2]s or AWS_REGION=%[2]s",
+			s.bucket, r.Region, cmp.Or(s.region, "none"))
 	case r.StatusCode == http.StatusForbidden:
 		e.advice = ": kvferry needs " + s.needs + "; AWS_PROFILE chooses other credentials"
 	case r.Code == "AuthorizationHeaderMalformed" || r.StatusCode == http.StatusMovedPermanently:

@@ -562,7 +562,9 @@ func (t *Target) Publish(ctx context.Context, u *Upload, files []File) error {
 		}
 	}
 	if u.Report != nil {
-		err := r.retry("write", t.s3.address(t.report()), func() error { return t.s3.putBytes(ctx, t.report(), u.Report, u.Run, false) })
+		err := r.retry("write", t.s3.address(t.report()), func() error {
+			return t.s3.putBytes(ctx, t.report(), u.Report, u.Run, false)
+		})
 		if err != nil {
 			return err
 		}
@@ -618,7 +620,9 @@ func (t *Target) publishDir(r *requests, u *Upload, files []File) error {
 	}
 	b, err := m.encode()
 	if err == nil {
-		err = r.retry("write", t.s3.address(t.manifest()), func() error { return t.s3.putBytes(r.ctx, t.manifest(), b, u.Run, false) })
+		err = r.retry("write", t.s3.address(t.manifest()), func() error {
+			return t.s3.putBytes(r.ctx, t.manifest(), b, u.Run, false)
+		})
 	}
 	if err == nil {
 		err = r.retry("remove", t.s3.address(t.marker()), func() error { return t.s3.remove(r.ctx, t.marker()) })

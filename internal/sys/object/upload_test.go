@@ -162,7 +162,8 @@ func TestUploadLostAnswers(t *testing.T) {
 		f, x := s3test.NewFake(t), newTarget(t, dir)
 		var lost sync.Map
 		f.After(func(r *http.Request) {
-			made := r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Method == http.MethodPut && !r.URL.Query().Has("uploadId")
+			made := r.Method == http.MethodPost && r.URL.Query().Has("uploadId") ||
+				r.Method == http.MethodPut && !r.URL.Query().Has("uploadId")
 			if _, again := lost.LoadOrStore(r.Method+r.URL.Path, true); made && !again {
 				panic(http.ErrAbortHandler)
 			}
@@ -309,7 +310,8 @@ func TestUploadTaken(t *testing.T) {
 		dir  bool
 		key  string
 		half string // or who wrote it
-	}{"file": {false, "a/new", "(another program wrote it at 2026-01-02T03:04:05Z); kvferry does not overwrite it"}, "report": {false, "a/new.kvferry-report.json", ""}, "directory": {true, "a/new/x", ""}, "object": {true, "a/new", ""},
+	}{"file": {false, "a/new", "(another program wrote it at 2026-01-02T03:04:05Z); kvferry does not overwrite it"},
+		"report": {false, "a/new.kvferry-report.json", ""}, "directory": {true, "a/new/x", ""}, "object": {true, "a/new", ""},
 		"half": {true, "a/new/" + IncompleteName, "aws s3 rm --recursive s3://data/a/new/"}} {
 		f, x := s3test.NewFake(t), newTarget(t, c.dir)
 		f.Put(c.key, []byte("x"))
@@ -352,7 +354,8 @@ func TestUploadDisturbed(t *testing.T) {
 			})
 		}
 		err := x.Publish(t.Context(), u, x.files)
-		if dir && (err == nil || !strings.Contains(err.Error(), "another program wrote objects") || f.Object("a/new/"+ManifestName) != nil) {
+		if dir && (err == nil || !strings.Contains(err.Error(), "another program wrote objects") ||
+			f.Object("a/new/"+ManifestName) != nil) {
 			t.Errorf("a directory: %v", err)
 		}
 		if !dir && (!errors.Is(err, fs.ErrExist) || string(f.Object("a/new")) != "x") {
@@ -392,7 +395,8 @@ func TestUploadOfTwo(t *testing.T) {
 		t.Fatal(err)
 	}
 	by := fmt.Sprintf("s3://data/a/new: has the unfinished upload of another run (kvferry, process %d on ", os.Getpid())
-	for name, err := range map[string]error{"check": x.Check(t.Context(), "second"), "upload": x.Upload(t.Context(), second, x.root, x.files)} {
+	for name, err := range map[string]error{"check": x.Check(t.Context(), "second"),
+		"upload": x.Upload(t.Context(), second, x.root, x.files)} {
 		if !errors.Is(err, fs.ErrExist) || !strings.HasPrefix(err.Error(), by) || !strings.Contains(err.Error(), "continue it there with --resume, or remove it with aws s3 rm --recursive s3://data/a/new/") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -438,9 +442,11 @@ func TestUploadRefused(t *testing.T) {
 	if err := newTarget(t, true).Check(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "needs s3:PutObject") {
 		t.Errorf("%v", err)
 	}
-	for address, want := range map[string]string{"s3://data": "names only a bucket", "s3:///x": "no name of a bucket", "s3://data/a//b": "empty or dotted parts",
+	for address, want := range map[string]string{"s3://data": "names only a bucket", "s3:///x": "no name of a bucket",
+		"s3://data/a//b":          "empty or dotted parts",
 		"https://u:secret@host/x": "is not written"} {
-		if _, err := NewTarget(address, true, Options{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		_, err := NewTarget(address, true, Options{})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -494,7 +500,8 @@ func TestUploadToServer(t *testing.T) {
 		x.readBack(t)
 		x.key += "2"
 		half = x.upload("run", map[string]string{})
-		if err := errors.Join(x.Upload(t.Context(), half, x.root, x.files), x.Withdraw(t.Context(), half), x.Check(t.Context(), "other")); err != nil {
+		if err := errors.Join(x.Upload(t.Context(), half, x.root, x.files), x.Withdraw(t.Context(), half),
+			x.Check(t.Context(), "other")); err != nil {
 			t.Errorf("withdrawn: %v", err)
 		}
 		if left, err := x.s3.begun(t.Context(), x.key); err != nil || len(left) > 0 {

@@ -20,7 +20,8 @@ func (t *Target) Withdraw(ctx context.Context, u *Upload) error {
 	r := t.requests(ctx)
 	err := t.withdraw(r, u)
 	if err != nil {
-		err = fmt.Errorf("%w; parts of the upload are left: remove them with %s, and unfinished parts with aws s3api abort-multipart-upload", err, t.Removal())
+		err = fmt.Errorf("%w; parts of the upload are left: remove them with %s, and unfinished parts with aws s3api abort-multipart-upload",
+			err, t.Removal())
 	}
 	return err
 }

@@ -103,7 +103,8 @@ func TestWalkClosed(t *testing.T) {
 	for closed, want := range map[string]string{"root/a": "a", "root/b": "b", "out/x": "", "root/z": ""} {
 		for _, op := range []string{"readdir", "stat"} {
 			restore := disk.Inject(func(did, at string) error {
-				if closed := filepath.Join(dir, closed); did == op && (at == closed && op == "readdir" || filepath.Dir(at) == closed) {
+				closed := filepath.Join(dir, closed)
+				if did == op && (at == closed && op == "readdir" || filepath.Dir(at) == closed) {
 					return fs.ErrPermission
 				}
 				return nil
@@ -128,7 +129,8 @@ func TestWalkClosed(t *testing.T) {
 		}
 		return nil
 	})()
-	if err := Walk(filepath.Join(dir, "root"), func(string, fs.FileInfo, bool) error { return nil }); !errors.Is(err, fs.ErrPermission) {
+	if err := Walk(filepath.Join(dir, "root"), func(string, fs.FileInfo, bool) error { return nil }); !errors.Is(err,
+		fs.ErrPermission) {
 		t.Errorf("a root that may not be read: %v", err)
 	}
 }

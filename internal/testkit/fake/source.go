@@ -49,7 +49,8 @@ type Source struct {
 
 // New returns a dataset of one database, 0, with these records. It has no size.
 func New(records ...Record) *Source {
-	s := &Source{Of: new(Format), DBs: []string{"0"}, Held: map[string][]Record{}, Only: record.AllTypes, Laid: format.LayoutFlat, Step: 3, Space: "fake"}
+	s := &Source{Of: new(Format), DBs: []string{"0"}, Held: map[string][]Record{}, Only: record.AllTypes, Laid: format.LayoutFlat,
+		Step: 3, Space: "fake"}
 	for _, r := range records {
 		s.Held["0"] = append(s.Held["0"], r.In("0"))
 	}
@@ -197,7 +198,8 @@ func (r *reader) take() error {
 	clear(r.key)
 	r.key = append(r.key[:0], r.cur.Key...)
 	c := &r.cur
-	r.header = record.Header{DB: r.db, Type: c.Type, Key: r.key, ExpireMS: c.ExpireMS, Len: int64(len(c.Elems)), Last: c.Last, ByName: c.ByName,
+	r.header = record.Header{DB: r.db, Type: c.Type, Key: r.key, ExpireMS: c.ExpireMS, Len: int64(len(c.Elems)), Last: c.Last,
+		ByName:  c.ByName,
 		Expired: c.ExpireMS != 0 && c.ExpireMS < r.env.Now.UnixMilli()}
 	if r.s.Fail != nil {
 		if err := r.s.Fail(&r.header, r.env); err != nil {
@@ -245,7 +247,8 @@ func (r *reader) strings(b *record.Batch) error {
 			return err
 		}
 		r.header.Key = bytes.Clone(r.key)
-		b.Records = append(b.Records, record.Record{Header: r.header, First: len(b.Elems), N: 1, Class: record.Copied, Rows: r.rows()})
+		b.Records = append(b.Records, record.Record{Header: r.header, First: len(b.Elems), N: 1, Class: record.Copied,
+			Rows: r.rows()})
 		b.Elems = append(b.Elems, record.Element{Value: bytes.Clone(r.elems[0].Value)})
 		if r.s.OnRead != nil {
 			r.s.OnRead()

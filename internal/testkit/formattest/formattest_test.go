@@ -207,13 +207,15 @@ func TestLengths(t *testing.T) {
 	}
 	want := []string{`string "" =1 of 0 `, `hash "" 3 of 0 =3  2 of 0 =2  1 of 0 =1 `}
 	for _, k := range []string{"aa", "bb", "cc"} {
-		want = append(want, fmt.Sprintf(`string %q =1 of 2 %.1s`, k, k), fmt.Sprintf(`hash %q 3 of 2 %.1[2]s=3  2 of 2 %.1[2]s=2  1 of 2 %.1[2]s=1 `, k, k))
+		want = append(want, fmt.Sprintf(`string %q =1 of 2 %.1s`, k, k),
+			fmt.Sprintf(`hash %q 3 of 2 %.1[2]s=3  2 of 2 %.1[2]s=2  1 of 2 %.1[2]s=1 `, k, k))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("read\n%q, want\n%q", got, want)
 	}
 	named := NewLengths([]int{1}, record.Of(record.Set, record.ZSet, record.List), true)
-	if got, again := Sum(t, named), Sum(t, NewLengths([]int{1}, record.Of(record.Set, record.ZSet, record.List), true)); got.Diff(again, false) != nil {
+	if got, again := Sum(t, named), Sum(
+		t, NewLengths([]int{1}, record.Of(record.Set, record.ZSet, record.List), true)); got.Diff(again, false) != nil {
 		t.Error("read twice, differently")
 	}
 	if err := r.Close(); err != nil {
@@ -227,7 +229,8 @@ func TestSink(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := b.Run("default", 0, 0)
-	if err = errors.Join(err, b.Keyspace("default", store.Bytewise), run.Append(nil, nil), run.Close(), b.Adopt(nil), b.Finish()); err != nil {
+	err = errors.Join(err, b.Keyspace("default", store.Bytewise), run.Append(nil, nil), run.Close(), b.Adopt(nil), b.Finish())
+	if err != nil {
 		t.Error(err)
 	}
 	b.Abort()

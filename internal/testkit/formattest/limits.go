@@ -23,7 +23,8 @@ func Limits(t testing.TB, f format.Format, want string) {
 	for i := range v.NumField() {
 		name, x := v.Type().Field(i).Name, v.Field(i)
 		switch {
-		case x.IsZero() || strings.HasSuffix(name, "Detail") || strings.HasSuffix(name, "Details") || name == "Databases" || name == "Losses" || strings.HasPrefix(name, "Start"):
+		case x.IsZero() || strings.HasSuffix(name, "Detail") || strings.HasSuffix(name, "Details") || name == "Databases" ||
+			name == "Losses" || strings.HasPrefix(name, "Start"):
 		case name == "Stores":
 			got = append(got, supports(f.Limits().Stores)...)
 		case x.Kind() == reflect.Bool:
@@ -106,7 +107,8 @@ type text struct {
 }
 
 func stringOf(key string, value []byte, ms int64) text {
-	return text{record.Record{Header: record.Header{Type: record.String, Key: []byte(key), ExpireMS: ms, Len: 1}, N: 1}, record.Element{Value: value}}
+	return text{record.Record{Header: record.Header{Type: record.String, Key: []byte(key), ExpireMS: ms, Len: 1}, N: 1},
+		record.Element{Value: value}}
 }
 
 // together puts strings into a batch.
@@ -123,7 +125,8 @@ func checkUnchanged(t testing.TB, dst format.Target, plain, s text) {
 	ms := s.Header.ExpireMS
 	n := dst.Unchanged(together(plain, s, plain))
 	if n != 1 && n != 3 {
-		t.Errorf("%d of 3 strings are held as they are, the second with key %q, a value of %d bytes, expiry %d", n, s.Key, len(s.Value), ms)
+		t.Errorf("%d of 3 strings are held as they are, the second with key %q, a value of %d bytes, expiry %d", n, s.Key,
+			len(s.Value), ms)
 	}
 	if n == 1 {
 		return
@@ -132,6 +135,7 @@ func checkUnchanged(t testing.TB, dst format.Target, plain, s text) {
 	losses := dst.Losses(&h)
 	elems := dst.ElementLosses(&h, []record.Element{{Value: s.Value}}, func(l record.Loss) { losses = append(losses, l) })
 	if len(losses) > 0 || h.ExpireMS != ms || len(elems) != 1 || !bytes.Equal(elems[0].Value, s.Value) {
-		t.Errorf("key %q, a value of %d bytes, expiry %d: said to be held as it is, but it loses %v", s.Key, len(s.Value), ms, losses)
+		t.Errorf("key %q, a value of %d bytes, expiry %d: said to be held as it is, but it loses %v", s.Key, len(s.Value), ms,
+			losses)
 	}
 }

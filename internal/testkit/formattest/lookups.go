@@ -70,8 +70,9 @@ func checkLookups(t testing.TB, src format.Source, h *record.Header, whole []rec
 			}
 		}
 		var found Findings
-		r := RecordsOf(t, src, h.DB, record.Of(h.Type), format.KeySpan(h.Key), &format.Env{Now: fixtures.Clock, TempDir: t.TempDir(),
-			Start: start, RecordsOnly: true, Report: found.Report})
+		r := RecordsOf(t, src, h.DB, record.Of(h.Type), format.KeySpan(h.Key),
+			&format.Env{Now: fixtures.Clock, TempDir: t.TempDir(),
+				Start: start, RecordsOnly: true, Report: found.Report})
 		got, err := r.Next()
 		if err != nil && (err != io.EOF || at < len(whole)) {
 			t.Fatalf("%s %q, element %d: %v", h.Type, h.Key, at, err)
@@ -87,7 +88,8 @@ func checkLookups(t testing.TB, src format.Source, h *record.Header, whole []rec
 				}
 			}
 			if !equal(elems, want) {
-				t.Errorf("%s %q, element %d of %d, sought %t: %d elements, want %d", h.Type, h.Key, at, len(whole), got.Sought, len(elems), len(want))
+				t.Errorf("%s %q, element %d of %d, sought %t: %d elements, want %d", h.Type, h.Key, at, len(whole), got.Sought,
+					len(elems), len(want))
 			}
 		}
 		if err := r.Close(); err != nil {

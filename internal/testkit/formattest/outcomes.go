@@ -81,7 +81,8 @@ func Told(t testing.TB, name string, open func() format.Source) string {
 		return out
 	}
 	out := name + "\n" + way(1<<20, true, 7, false) + "other ways:"
-	for _, other := range []string{way(1, true, 7, false), way(400, true, 1, false), way(1<<20, false, 2, false), way(1<<20, true, 3, true), way(1<<20, true, 0, false)} {
+	for _, other := range []string{way(1, true, 7, false), way(400, true, 1, false), way(1<<20, false, 2, false),
+		way(1<<20, true, 3, true), way(1<<20, true, 0, false)} {
 		out += fmt.Sprintf(" %08x", crc32.ChecksumIEEE([]byte(other)))
 	}
 	return out + "\n\n"
@@ -112,7 +113,8 @@ func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *f
 			fmt.Fprintf(&out, "%v\n", err)
 			break
 		}
-		fmt.Fprintf(&out, "%s %q in %q expires %d %t len %d last %x by name %t\n", h.Type, h.Key, h.DB, h.ExpireMS, h.Expired, h.Len, h.Last, h.ByName)
+		fmt.Fprintf(&out, "%s %q in %q expires %d %t len %d last %x by name %t\n", h.Type, h.Key, h.DB, h.ExpireMS, h.Expired,
+			h.Len, h.Last, h.ByName)
 		if h.Expired {
 			r.Settle(record.Expired)
 		}
@@ -132,7 +134,8 @@ func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *f
 	}
 	slices.SortStableFunc(found, func(a, b record.Finding) int { return int(a.Type) - int(b.Type) })
 	for _, f := range found {
-		fmt.Fprintf(&out, "%s %s, %s of %q in %q %s at %s %d: %s\n", f.Severity, f.Kind, f.Type, f.Key, f.DB, f.Keyspace, f.Place.File, f.Place.Off, f.Detail)
+		fmt.Fprintf(&out, "%s %s, %s of %q in %q %s at %s %d: %s\n", f.Severity, f.Kind, f.Type, f.Key, f.DB, f.Keyspace,
+			f.Place.File, f.Place.Off, f.Detail)
 	}
 	CheckLedger(t, &l)
 	rows := l.Snapshot()

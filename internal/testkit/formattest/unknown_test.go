@@ -399,7 +399,9 @@ const maxTold = 6
 func (s *sample) change(r *sampleRow, needed map[string]bool, how string, key, value []byte) {
 	what := fmt.Sprintf("%s %s, %s", s.format.Name(), r.row.Kind, how)
 	ks := r.memory()
-	if slices.ContainsFunc(s.rows, func(x sampleRow) bool { return how == "key" && x.memory() == ks && bytes.Equal(x.key, key) }) {
+	if slices.ContainsFunc(s.rows, func(x sampleRow) bool {
+		return how == "key" && x.memory() == ks && bytes.Equal(x.key, key)
+	}) {
 		return // it is another row's
 	}
 	ks.Delete(r.key)
@@ -408,7 +410,8 @@ func (s *sample) change(r *sampleRow, needed map[string]bool, how string, key, v
 	ks.Delete(key)
 	ks.Put(r.key, r.value)
 	told := slices.ContainsFunc(found.All, func(f record.Finding) bool {
-		return f.Severity == record.Error && (bytes.HasPrefix(f.Key, r.row.UserKey) || f.Key == nil) // a longer key is a different one
+		// a longer key is a different one
+		return f.Severity == record.Error && (bytes.HasPrefix(f.Key, r.row.UserKey) || f.Key == nil)
 	})
 	if !told {
 		needed[what] = true

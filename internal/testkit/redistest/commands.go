@@ -35,8 +35,8 @@ func PatternsOf(known map[string]bool) []string {
 
 var consumers = regexp.MustCompile(` "consumer [^"]*"| read=-?[0-9]*`)
 
-// WithoutConsumers leaves out of records what depends on the version: since 7.2, XCLAIM makes a consumer that gets nothing, and 8.6
-// bounds what a group is said to have read.
+// WithoutConsumers leaves out of records what depends on the version: since 7.2, XCLAIM makes a consumer that gets
+// nothing, and 8.6 bounds what a group is said to have read.
 func WithoutConsumers(records map[string]string) {
 	for key, r := range records {
 		records[key] = consumers.ReplaceAllString(r, "")
@@ -192,8 +192,8 @@ func Broken(r *rand.Rand, words []string) []string {
 	return words
 }
 
-// Judged reports whether a server judges a command otherwise when it comes from a log, or when its databases have other numbers, or
-// looks at what does not matter without STORE.
+// Judged reports whether a server judges a command otherwise when it comes from a log, or when its databases have other
+// numbers, or looks at what does not matter without STORE.
 func Judged(words []string) bool {
 	switch words[0] {
 	case "SELECT", "SWAPDB", "MOVE":
@@ -241,7 +241,8 @@ func Otherwise(words []string) bool {
 func Gone(words []string) bool {
 	for i, w := range words[1:] {
 		short := len(w) < 10 || w == "99999999999" && words[i] != "EXAT" && words[0] != "EXPIREAT"
-		if strings.Trim(w, "0123456789") == "" && short && (words[i] == "EXAT" || words[i] == "PXAT" || strings.Contains(words[0], "EXPIRE")) {
+		if strings.Trim(w, "0123456789") == "" && short &&
+			(words[i] == "EXAT" || words[i] == "PXAT" || strings.Contains(words[0], "EXPIRE")) {
 			return true
 		}
 	}

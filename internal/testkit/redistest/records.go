@@ -120,7 +120,8 @@ func (c *Client) stream(t testing.TB, key string) []string {
 		if group["entries-read"] == nil {
 			read = "-1"
 		}
-		groups = append(groups, fmt.Sprintf("group %s last=%s read=%s", Text(group["name"]), Text(group["last-delivered-id"]), read))
+		groups = append(groups, fmt.Sprintf("group %s last=%s read=%s", Text(group["name"]), Text(group["last-delivered-id"]),
+			read))
 		for _, x := range group["consumers"].([]any) {
 			groups = append(groups, fmt.Sprintf("consumer %s", Text(fields(x)["name"])))
 		}

@@ -239,7 +239,8 @@ func views(t testing.TB, from string) (all map[string][]string, agreed bool) {
 		for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 			f := strings.Fields(line) // id, address, flags, master, ping, pong, epoch, link, slots
 			address, _, _ := strings.Cut(f[1], "@")
-			view = append(view, strings.Join(append([]string{f[0], strings.TrimPrefix(f[2], "myself,"), f[3], f[6], f[7]}, f[8:]...), " "))
+			view = append(
+				view, strings.Join(append([]string{f[0], strings.TrimPrefix(f[2], "myself,"), f[3], f[6], f[7]}, f[8:]...), " "))
 			if !strings.Contains(f[2], "handshake") {
 				next = append(next, address)
 			}

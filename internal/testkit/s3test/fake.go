@@ -70,8 +70,9 @@ func (f *Fake) After(after func(r *http.Request)) {
 // environment leads the tools of AWS to a server.
 func environment(t testing.TB, url string) {
 	none := filepath.Join(t.TempDir(), "none")
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": AccessKey, "AWS_SECRET_ACCESS_KEY": SecretKey,
-		"AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none, "AWS_EC2_METADATA_DISABLED": "true", "AWS_ENDPOINT_URL_S3": "",
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": AccessKey,
+		"AWS_SECRET_ACCESS_KEY": SecretKey,
+		"AWS_CONFIG_FILE":       none, "AWS_SHARED_CREDENTIALS_FILE": none, "AWS_EC2_METADATA_DISABLED": "true", "AWS_ENDPOINT_URL_S3": "",
 		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_SESSION_TOKEN": "", "AWS_WEB_IDENTITY_TOKEN_FILE": ""} {
 		t.Setenv(name, value)
 	}

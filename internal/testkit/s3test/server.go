@@ -66,7 +66,8 @@ func NewServer(t testing.TB) *Server {
 // Put makes or replaces an object.
 func (s *Server) Put(key string, data []byte) {
 	s.t.Helper()
-	if _, err := s.client.PutObject(s.t.Context(), Bucket, key, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{}); err != nil {
+	_, err := s.client.PutObject(s.t.Context(), Bucket, key, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{})
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -73,7 +73,8 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		return nil, false
 	}
 	sum, sha := md5.Sum(b), sha256.Sum256(b)
-	if r.Header.Get("Content-Md5") != base64.StdEncoding.EncodeToString(sum[:]) || r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(sha[:]) {
+	if r.Header.Get("Content-Md5") != base64.StdEncoding.EncodeToString(sum[:]) ||
+		r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(sha[:]) {
 		Fail(w, r, http.StatusBadRequest, "BadDigest", "The Content-MD5 you specified did not match what we received.")
 		return nil, false
 	}

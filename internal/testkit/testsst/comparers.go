@@ -59,7 +59,8 @@ func compareZSetsScore(a, b []byte) int {
 // compareArdb orders keys [namespace] key type count element…. Keys in LevelDB have the namespace and start with a
 // tag below 5, which no key length in the test data equals.
 func compareArdb(a, b []byte) int {
-	if len(a) > 0 && len(b) > 0 && a[0] == 4 && b[0] == 4 && a[1] < 0x20 && b[1] < 0x20 && len(a) > int(a[1])+2 && len(b) > int(b[1])+2 {
+	if len(a) > 0 && len(b) > 0 && a[0] == 4 && b[0] == 4 && a[1] < 0x20 && b[1] < 0x20 && len(a) > int(a[1])+2 &&
+		len(b) > int(b[1])+2 {
 		if c := bytes.Compare(a[2:2+a[1]], b[2:2+b[1]]); c != 0 {
 			return c
 		}

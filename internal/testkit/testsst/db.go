@@ -56,7 +56,8 @@ func NewDB(t testing.TB) *DB {
 // NewLevelDB starts a LevelDB directory.
 func NewLevelDB(t testing.TB) *DB {
 	d := &DB{t: t, Dir: t.TempDir(), Next: 10, Level: true}
-	d.Edit(EditComparator(BytewiseName), EditNumber(logNumberTag, 0), EditNumber(nextFileTag, 100), EditNumber(lastSequenceTag, 0))
+	d.Edit(EditComparator(BytewiseName), EditNumber(logNumberTag, 0), EditNumber(nextFileTag, 100),
+		EditNumber(lastSequenceTag, 0))
 	return d
 }
 
@@ -96,7 +97,8 @@ func BoundsOf(cmp func(a, b []byte) int, spec *Spec, entries []Entry) Bounds {
 	}
 	for i := range spec.Tombstones {
 		e := &spec.Tombstones[i]
-		keys = append(keys, e.Internal(), base.AppendKey(nil, []byte(e.Value), base.Trailer(base.MaxSequence, base.KindRangeDelete)))
+		keys = append(keys, e.Internal(), base.AppendKey(nil, []byte(e.Value),
+			base.Trailer(base.MaxSequence, base.KindRangeDelete)))
 	}
 	slices.SortFunc(keys, func(a, b []byte) int { return base.CompareKeys(cmp, a, b) })
 	return Bounds{keys[0], keys[len(keys)-1]}

@@ -185,8 +185,8 @@ func (h *TableWriter) dataBlocks(entries []Entry) (handles []blocks.Handle, firs
 	return handles, first, last
 }
 
-// filter writes a filter block that matches every key: it has filters for no block, and as a full filter it is none. A partitioned filter has a partition for each data
-// block.
+// filter writes a filter block that matches every key: it has filters for no block, and as a full filter it is none. A
+// partitioned filter has a partition for each data block.
 func (h *TableWriter) filter(seps [][]byte) blocks.Handle {
 	if !strings.HasPrefix(h.Spec.Filter, "partitionedfilter.") {
 		return h.write([]byte("the bits of a f\x0f\x00\x00\x00\x0b"), Raw)
@@ -537,7 +537,8 @@ func sum32(b []byte) uint32 {
 				acc[i] = bits.RotateLeft32(acc[i]+binary.LittleEndian.Uint32(b[4*i:])*p2, 13) * p1
 			}
 		}
-		h = bits.RotateLeft32(acc[0], 1) + bits.RotateLeft32(acc[1], 7) + bits.RotateLeft32(acc[2], 12) + bits.RotateLeft32(acc[3], 18)
+		h = bits.RotateLeft32(acc[0], 1) + bits.RotateLeft32(acc[1], 7) + bits.RotateLeft32(acc[2], 12) +
+			bits.RotateLeft32(acc[3], 18)
 	}
 	h += n
 	for ; len(b) >= 4; b = b[4:] {

@@ -8,7 +8,8 @@ import (
 
 // TestShell checks that command lines in messages are one line and have the same meaning in a shell.
 func TestShell(t *testing.T) {
-	words := []string{"plain", "", "it's", "a\nb", "tab\tand 'quote' \\", "\x1b[31mred", "\xff\xfe", "ÿ€", "bi\u202edi", "\u0085", "$HOME `x`", "\ufffd"}
+	words := []string{"plain", "", "it's", "a\nb", "tab\tand 'quote' \\", "\x1b[31mred", "\xff\xfe", "ÿ€", "bi\u202edi", "\u0085",
+		"$HOME `x`", "\ufffd"}
 	line := Shell(words)
 	if strings.ContainsFunc(line, unprintable) {
 		t.Errorf("%q", line)

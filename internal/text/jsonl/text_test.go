@@ -33,7 +33,8 @@ func TestText(t *testing.T) {
 // database names that are not UTF-8 are encoded like keys.
 func TestActiveCharacters(t *testing.T) {
 	var e Encoder
-	for _, s := range []string{"\u009b31m", "\x7f", "a\u202eb\u2066", "é\u0085ü", "\u061c\u060c", "\u2028\u2030\u20ac", "\xc2\xa0", "中\x1b"} {
+	for _, s := range []string{"\u009b31m", "\x7f", "a\u202eb\u2066", "é\u0085ü", "\u061c\u060c", "\u2028\u2030\u20ac",
+		"\xc2\xa0", "中\x1b"} {
 		got := e.AppendText(nil, []byte(s))
 		if strings.ContainsFunc(string(got), escape.Active) {
 			t.Errorf("%q is written %q", s, got)
@@ -46,7 +47,8 @@ func TestActiveCharacters(t *testing.T) {
 	if got := string(AppendName(nil, "ns\xff")); got != `{"base64":"bnP/"}` {
 		t.Error(got)
 	}
-	if got := string(e.AppendBegin(nil, &record.Header{DB: "\xff", Type: record.Hash, Key: []byte("k")})); !json.Valid([]byte(got[:strings.Index(got, `,"type"`)] + "}")) {
+	if got := string(e.AppendBegin(nil, &record.Header{DB: "\xff", Type: record.Hash, Key: []byte("k")})); !json.Valid(
+		[]byte(got[:strings.Index(got, `,"type"`)] + "}")) {
 		t.Error(got)
 	}
 }

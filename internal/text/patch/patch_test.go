@@ -274,7 +274,8 @@ func TestLongLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	var elems [4]record.Element
-	if n, err := r.Read(elems[:]); err != nil || n != 1 || !bytes.Equal(elems[0].Value, long) { // large elements are read one at a time
+	if n, err := r.Read(elems[:]); err != nil || n != 1 || !bytes.Equal(elems[0].Value, long) {
+		// large elements are read one at a time
 		t.Error(n, err)
 	}
 	if n, err := r.Read(elems[:]); err != nil || n != 1 || string(elems[0].Value) != "small" {
@@ -307,7 +308,8 @@ func TestLongTexts(t *testing.T) {
 				n = rnd.IntN(len(units))
 			}
 		}
-		for j, form := range [][]byte{marshal(t, jsonl.Text(b)), marshal(t, jsonl.Text("\xff"+string(b))), []byte(`"` + string(escaped) + `"`)} {
+		for j, form := range [][]byte{marshal(t, jsonl.Text(b)), marshal(t, jsonl.Text("\xff"+string(b))),
+			[]byte(`"` + string(escaped) + `"`)} {
 			var want jsonl.Text
 			if err := json.Unmarshal(form, &want); err != nil {
 				t.Fatal(err)

@@ -260,7 +260,8 @@ func (l *line) giveEntry() (e record.Element, err error) {
 			return e, errElement
 		}
 		e.Kind = record.Consumer
-		e.Value = record.AppendConsumer(nil, &record.ConsumerState{Name: l.bytesOf(l.Consumer), SeenMS: *l.Seen, ActiveMS: *l.Active})
+		e.Value = record.AppendConsumer(
+			nil, &record.ConsumerState{Name: l.bytesOf(l.Consumer), SeenMS: *l.Seen, ActiveMS: *l.Active})
 	default:
 		if l.Read == nil {
 			return e, errElement

@@ -220,13 +220,15 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 	case record.Hash:
 		e.arg(el.Name)
 		if el.ExpireMS != 0 {
-			e.after = AppendCommand(e.after, "HPEXPIREAT", string(e.key), strconv.FormatInt(el.ExpireMS, 10), "FIELDS", "1", string(el.Name))
+			e.after = AppendCommand(e.after, "HPEXPIREAT", string(e.key), strconv.FormatInt(el.ExpireMS, 10), "FIELDS", "1",
+				string(el.Name))
 		}
 	case record.Set:
 		last = el.Name
 	case record.ZSet:
 		if math.IsNaN(el.Score) {
-			return dst, fmt.Errorf("zset %s: the score of %s is not a number, which Redis refuses", record.Quote(e.key), record.Quote(el.Name))
+			return dst, fmt.Errorf("zset %s: the score of %s is not a number, which Redis refuses", record.Quote(e.key),
+				record.Quote(el.Name))
 		}
 		var score [32]byte
 		e.arg(jsonl.AppendScore(score[:0], el.Score))

@@ -38,8 +38,8 @@ func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 			return dst, nil
 		}
 		id, err := jsonl.AppendID(nil, p.ID)
-		return AppendCommand(dst, "XCLAIM", key, name, string(p.Consumer), "0", string(id), "TIME", strconv.FormatInt(p.DeliveredMS, 10),
-			"RETRYCOUNT", strconv.FormatInt(p.Count, 10), "FORCE", "JUSTID"), err
+		return AppendCommand(dst, "XCLAIM", key, name, string(p.Consumer), "0", string(id), "TIME",
+			strconv.FormatInt(p.DeliveredMS, 10), "RETRYCOUNT", strconv.FormatInt(p.Count, 10), "FORCE", "JUSTID"), err
 	}
 	g, err := record.DecodeGroup(el.Value)
 	if err != nil {

@@ -115,7 +115,8 @@ func TestPieces(t *testing.T) {
 			}
 			close(added)
 			err := p.close()
-			if got := strings.Join(done, "|"); got != x.want || (err == nil) != (x.err == "") || err != nil && !strings.Contains(err.Error(), x.err) {
+			got := strings.Join(done, "|")
+			if got != x.want || (err == nil) != (x.err == "") || err != nil && !strings.Contains(err.Error(), x.err) {
 				t.Errorf("%s\nwant %s\n%v", got, x.want, err)
 			}
 			var want []byte
@@ -162,7 +163,8 @@ func TestBusyAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := &Ending{Name: []byte("tmp"), Key: []byte("key"), Size: "HLEN"}
-	p := &Pipe{ctx: t.Context(), broken: io.EOF, queue: []*batch{{pieces: []Piece{{Commands: 1, part: last, Name: e.Name, ending: e}}}}}
+	p := &Pipe{ctx: t.Context(), broken: io.EOF,
+		queue: []*batch{{pieces: []Piece{{Commands: 1, part: last, Name: e.Name, ending: e}}}}}
 	var busy *server.BusyError
 	if further, err := p.use(conn); further || !errors.As(err, &busy) {
 		t.Errorf("further %v, %v", further, err)

@@ -194,7 +194,8 @@ func ask(conn redis.Conn, command string, key []byte) (any, error) {
 	case errors.As(err, &refused) && strings.HasPrefix(string(refused), "WRONGTYPE"):
 		return nil, nil
 	case errors.As(err, &refused):
-		return nil, server.FinalError{Err: fmt.Errorf("%s was being written and may or may not be there: the server says %w", key, refused)}
+		return nil, server.FinalError{Err: fmt.Errorf("%s was being written and may or may not be there: the server says %w", key,
+			refused)}
 	}
 	return reply, server.Parsed(err)
 }

@@ -85,7 +85,8 @@ func (p *Set) reroute(from *Pipe, data []byte, x Piece) error {
 	for _, host := range hosts {
 		to := p.At(host)
 		if to == from { // its lock is held
-			return &format.LostError{Err: fmt.Errorf("%s cannot be reached, and the cluster knows no other server in its place", host)}
+			return &format.LostError{Err: fmt.Errorf("%s cannot be reached, and the cluster knows no other server in its place",
+				host)}
 		}
 		to.pass(data, x)
 	}

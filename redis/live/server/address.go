@@ -65,7 +65,8 @@ func ParseAddress(location string) (*address, error) {
 		a.Host = net.JoinHostPort(u.Hostname(), port)
 	}
 	if a.Host == "" || u.Scheme != "unix" && u.Hostname() == "" {
-		return nil, format.Usagef("%s: no server in the address: want redis://host:port", location[strings.LastIndexByte(location, '@')+1:])
+		return nil, format.Usagef("%s: no server in the address: want redis://host:port",
+			location[strings.LastIndexByte(location, '@')+1:])
 	}
 	if path != "" {
 		if a.DB, err = strconv.Atoi(path); err != nil || a.DB < 0 {

@@ -28,7 +28,8 @@ const (
 type SilenceError struct{ time.Duration }
 
 func (e SilenceError) Error() string {
-	return fmt.Sprintf("the connection is open, but the server has sent nothing for %s: it is stopped, cut off or busy; look at its state and start again", e.Duration)
+	return fmt.Sprintf("the connection is open, but the server has sent nothing for %s: it is stopped, cut off or busy; look at its state and start again",
+		e.Duration)
 }
 
 // Link is a connection to a server.

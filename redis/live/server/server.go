@@ -167,7 +167,8 @@ func (s *Server) Writable(ctx context.Context) error {
 		return fmt.Errorf("%s: is a read-only replica of %s:%s: use its master", s.Shown, i["master_host"], i["master_port"])
 	}
 	if s.OneOfSeveral(ctx) {
-		return fmt.Errorf("%s: this is one node of a cluster, which takes only some of the keys: write %s%s", s.Shown, Scheme(s.TLS, true), s.Host)
+		return fmt.Errorf("%s: this is one node of a cluster, which takes only some of the keys: write %s%s", s.Shown,
+			Scheme(s.TLS, true), s.Host)
 	}
 	return s.Probe(ctx)
 }

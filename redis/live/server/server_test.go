@@ -40,7 +40,8 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s is %s again: %+v, %v", location, a.Location(), b, err)
 		}
 	}
-	for location, want := range map[string]string{"redis://:pw@h": "contains a password", "redis://": "no server in the address", "redis://h/x": "is not the number", "redis://h/-1": "is not the number",
+	for location, want := range map[string]string{"redis://:pw@h": "contains a password", "redis://": "no server in the address",
+		"redis://h/x": "is not the number", "redis://h/-1": "is not the number",
 		"unix://": "no server in the address", "redis://h:x": "not the address", "redis://u:pw@[::1": "not the address", "redis://u:pw%zz@h": "not the address", "redis:u:pw@h": "no server in the address"} {
 		if _, err := ParseAddress(location); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw") {
 			t.Errorf("%s: %v, want %s", location, err, want)
@@ -60,7 +61,8 @@ func TestBusy(t *testing.T) {
 
 // TestGreeting: a refusal at the beginning of a connection is final, unless the server is only busy.
 func TestGreeting(t *testing.T) {
-	for answer, final := range map[string]bool{"-BUSY Redis is busy running a script\r\n": false, "-LOADING it\r\n": false, "-NOPERM no\r\n": true} {
+	for answer, final := range map[string]bool{"-BUSY Redis is busy running a script\r\n": false, "-LOADING it\r\n": false,
+		"-NOPERM no\r\n": true} {
 		addr := redistest.Serve(t, func([]string) string { return answer })
 		o, err := NewOptions("redis://"+addr, nil)
 		if err != nil {
@@ -119,7 +121,8 @@ func TestGuard(t *testing.T) {
 			t.Errorf("%d at once: %+v", size, g)
 		}
 	}
-	for _, bad := range []string{"*2\r\n" + text + text, "$1000\r\n", "*63\r\n", strings.Repeat("*1\r\n", maxDepth+1), "$x\r\n", "$\n", "*-2\r\n", "~1\r\n", "\n", strings.Repeat("x", maxLine+1)} {
+	for _, bad := range []string{"*2\r\n" + text + text, "$1000\r\n", "*63\r\n", strings.Repeat("*1\r\n", maxDepth+1), "$x\r\n",
+		"$\n", "*-2\r\n", "~1\r\n", "\n", strings.Repeat("x", maxLine+1)} {
 		if err := newGuard(1000).take([]byte(bad)); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%.20q: %v", bad, err)
 		}
@@ -132,10 +135,11 @@ func TestSilence(t *testing.T) {
 		here, there := net.Pipe()
 		defer there.Close()
 		var told []time.Duration
-		l := &Link{Conn: here, Patience: 200 * time.Millisecond, noticed: 5 * time.Millisecond, Awaits: func() bool { return due },
-			notice: func(after time.Duration) { told = append(told, after) }}
+		l := &Link{Conn: here, Patience: 200 * time.Millisecond, noticed: 5 * time.Millisecond,
+			Awaits: func() bool { return due }, notice: func(after time.Duration) { told = append(told, after) }}
 		var silent SilenceError
-		if _, err := l.Read(make([]byte, 1)); !errors.As(err, &silent) || !strings.Contains(err.Error(), "has sent nothing for 200ms") || IsBroken(err) {
+		if _, err := l.Read(make([]byte, 1)); !errors.As(err, &silent) ||
+			!strings.Contains(err.Error(), "has sent nothing for 200ms") || IsBroken(err) {
 			t.Error(err)
 		}
 		if due != (len(told) == 1 && told[0] == l.noticed) {
@@ -229,7 +233,8 @@ func TestRouter(t *testing.T) {
 	}
 	for _, k := range list {
 		text, err := redis.String(k.Reply, k.Err)
-		if want := string(k.Key); want == "refused" && fmt.Sprint(err) != "ERR no" || want != "refused" && (text != want || err != nil) {
+		want := string(k.Key)
+		if want == "refused" && fmt.Sprint(err) != "ERR no" || want != "refused" && (text != want || err != nil) {
 			t.Errorf("%s: %q, %v", k.Key, text, err)
 		}
 	}

@@ -26,7 +26,8 @@ func TestUpdate(t *testing.T) {
 	for i := range b {
 		b[i] = byte(r.Uint32())
 	}
-	for _, n := range []int{0, 1, 7, 8, 15, 16, 63, 64, 65, 127, 128, 129, 200, 256, 1000, lanes*laneLen - 1, lanes * laneLen, len(b)} {
+	for _, n := range []int{0, 1, 7, 8, 15, 16, 63, 64, 65, 127, 128, 129, 200, 256, 1000, lanes*laneLen - 1, lanes * laneLen,
+		len(b)} {
 		at := r.IntN(len(b) - n + 1) // unaligned
 		sum := r.Uint64()
 		want := slow(sum, b[at:at+n])

@@ -30,7 +30,8 @@ func versions(t testing.TB) (out []rdb.Version) {
 
 // limitsOf returns the limits of a version.
 func limitsOf(v rdb.Version) format.Limits {
-	return format.Limits{Types: v.Types() &^ record.Of(record.Other), EmptyKey: true, FieldExpiry: v.FieldExpiry(), StreamGroups: true}
+	return format.Limits{Types: v.Types() &^ record.Of(record.Other), EmptyKey: true, FieldExpiry: v.FieldExpiry(),
+		StreamGroups: true}
 }
 
 // coder encodes records and decodes them again.
@@ -83,9 +84,11 @@ func (c *coder) End() error {
 		value = append(rdb.AppendLen(bytes.Clone(c.prefix), v.Count), append(c.spilt, v.Body...)...)
 	}
 	file := append(rdb.AppendKey(nil, v.Type, nil, 0), value...)
-	s := rdb.Section(bytes.NewReader(file), rdb.Header{Version: c.e.Version.Number, Valkey: c.e.Version.Valkey}, 0, 0, int64(len(file)))
+	s := rdb.Section(bytes.NewReader(file), rdb.Header{Version: c.e.Version.Number, Valkey: c.e.Version.Valkey}, 0, 0,
+		int64(len(file)))
 	if it, err := s.Next(); err != nil || it.To-it.From != int64(len(value)) {
-		c.t.Errorf("%s of type %s: %d bytes are skipped as %+v: %v", c.h.Type, v.Type.Name(rdb.Header{Valkey: c.e.Version.Valkey}), len(value), it, err)
+		c.t.Errorf("%s of type %s: %d bytes are skipped as %+v: %v", c.h.Type,
+			v.Type.Name(rdb.Header{Valkey: c.e.Version.Valkey}), len(value), it, err)
 	}
 	var h record.Header
 	if err := c.d.Begin(v.Type, rdb.Header{Valkey: c.e.Version.Valkey}, value, 0, &h); err != nil {
@@ -106,7 +109,8 @@ func (c *coder) End() error {
 	}
 	want, got := c.want.End(&c.h), c.got.End(&h)
 	if want != got {
-		c.t.Errorf("%s of type %s, key %q: %+v, want %+v", c.h.Type, v.Type.Name(rdb.Header{Valkey: c.e.Version.Valkey}), c.h.Key, got, want)
+		c.t.Errorf("%s of type %s, key %q: %+v, want %+v", c.h.Type, v.Type.Name(rdb.Header{Valkey: c.e.Version.Valkey}), c.h.Key,
+			got, want)
 	}
 	return nil
 }
@@ -133,7 +137,9 @@ func TestRoundTrips(t *testing.T) {
 			}
 			for _, most := range []int{0, 3000} {
 				for seed := range uint64(2) {
-					if err := fixtures.Pump(c, fixtures.Records(seed, records, fixtures.Options{Limits: limitsOf(v), MaxElements: most})); err != nil {
+					err := fixtures.Pump(c, fixtures.Records(seed, records,
+						fixtures.Options{Limits: limitsOf(v), MaxElements: most}))
+					if err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -203,7 +209,8 @@ func encoded(t *testing.T, typ record.Type, elems ...record.Element) Value {
 // TestPacked: values are packed up to the limits of servers.
 func TestPacked(t *testing.T) {
 	for n, want := range map[int]rdb.Type{maxPackedBytes: rdb.TypeHashListpack, maxPackedBytes + 1: rdb.TypeHash} {
-		if v := encoded(t, record.Hash, record.Element{Name: []byte("f"), Value: make([]byte, n)}); v.Type != want || maxPackedBytes != 64 {
+		v := encoded(t, record.Hash, record.Element{Name: []byte("f"), Value: make([]byte, n)})
+		if v.Type != want || maxPackedBytes != 64 {
 			t.Errorf("a value of %d bytes: type %s", n, v.Type.Name(rdb.Header{}))
 		}
 	}
@@ -242,8 +249,8 @@ func TestEntryCounts(t *testing.T) {
 
 // TestOrderOf: the integers are ordered like their scores.
 func TestOrderOf(t *testing.T) {
-	scores := []float64{math.Inf(-1), -math.MaxFloat64, -3, -2, -1.5, -0.5, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 0.5, 1.5, 2, 3,
-		math.MaxFloat64, math.Inf(1)}
+	scores := []float64{math.Inf(-1), -math.MaxFloat64, -3, -2, -1.5, -0.5, -math.SmallestNonzeroFloat64, 0,
+		math.SmallestNonzeroFloat64, 0.5, 1.5, 2, 3, math.MaxFloat64, math.Inf(1)}
 	for i := range len(scores) - 1 {
 		if a, b := orderOf(scores[i]), orderOf(scores[i+1]); a >= b {
 			t.Errorf("%g is %x, %g is %x", scores[i], a, scores[i+1], b)

@@ -102,20 +102,27 @@ func streams() (out []sized) {
 		add(fmt.Sprint(n), record.Header{Last: id(200), Added: 300}, elems...)
 	}
 	for size := 2030; size < 2034; size++ {
-		add(fmt.Sprint("entries of ", size), record.Header{Last: id(1)}, entry(1, "f", make([]byte, size)), entry(2, "f", make([]byte, size)), entry(2, "g", nil))
+		add(fmt.Sprint("entries of ", size), record.Header{Last: id(1)}, entry(1, "f", make([]byte, size)),
+			entry(2, "f", make([]byte, size)), entry(2, "g", nil))
 	}
-	two := record.Element{Name: id(7), Value: record.AppendPair(record.AppendPair(nil, []byte("f"), []byte("1")), []byte("g"), []byte("2"))}
+	two := record.Element{Name: id(7), Value: record.AppendPair(record.AppendPair(nil, []byte("f"), []byte("1")), []byte("g"),
+		[]byte("2"))}
 	group := func(name string, last []byte, read int64) record.Element {
-		return record.Element{Kind: record.Group, Name: []byte(name), Value: record.AppendGroup(nil, &record.GroupState{Last: last, Read: read})}
+		return record.Element{Kind: record.Group, Name: []byte(name),
+			Value: record.AppendGroup(nil, &record.GroupState{Last: last, Read: read})}
 	}
 	consumer := func(name string, seen, active int64) record.Element {
-		return record.Element{Kind: record.Consumer, Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte(name), SeenMS: seen, ActiveMS: active})}
+		return record.Element{Kind: record.Consumer,
+			Value: record.AppendConsumer(nil, &record.ConsumerState{Name: []byte(name), SeenMS: seen, ActiveMS: active})}
 	}
 	pending := func(name string, n byte) record.Element {
-		return record.Element{Kind: record.Pending, Value: record.AppendPending(nil, &record.PendingEntry{ID: id(n), Consumer: []byte(name), DeliveredMS: 1600, Count: 300})}
+		return record.Element{Kind: record.Pending, Value: record.AppendPending(nil,
+			&record.PendingEntry{ID: id(n), Consumer: []byte(name), DeliveredMS: 1600, Count: 300})}
 	}
-	add("groups", record.Header{Last: id(7)}, entry(5, "f", nil), two, group("g1", id(5), 1), consumer("c1", 1700, 1701), consumer("c2", 1800, -1),
-		pending("c1", 5), pending("new", 7), pending("c1", 7), group("g2", make([]byte, 16), -1), group("g3", id(7), 2), consumer("c1", 1900, 1901))
+	add("groups", record.Header{Last: id(7)}, entry(5, "f", nil), two, group("g1", id(5), 1), consumer("c1", 1700, 1701),
+		consumer("c2", 1800, -1),
+		pending("c1", 5), pending("new", 7), pending("c1", 7), group("g2", make([]byte, 16), -1), group("g3", id(7), 2),
+		consumer("c1", 1900, 1901))
 	return out
 }
 
@@ -152,7 +159,8 @@ func TestOutcomes(t *testing.T) {
 			}
 			spilt.Write(value.Prefix)
 			spilt.Write(value.Body)
-			fmt.Fprintf(&got, "%s, %s: %t %s, counted %t %d, spilt %t, %d and %d bytes, %08x\n", r.h.Type, r.name, ok, value.Type.Name(rdb.Header{Valkey: v.Valkey}), value.Counted,
+			fmt.Fprintf(&got, "%s, %s: %t %s, counted %t %d, spilt %t, %d and %d bytes, %08x\n", r.h.Type, r.name, ok,
+				value.Type.Name(rdb.Header{Valkey: v.Valkey}), value.Counted,
 				value.Count, value.Spilt, len(value.Prefix), len(value.Body), spilt.Sum32())
 		}
 		if err := e.Close(); err != nil {

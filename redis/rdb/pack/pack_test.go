@@ -235,7 +235,8 @@ func TestPackedMany(t *testing.T) {
 
 // TestBacklenSize: the bounds of Redis' listpack.c, where the largest size that would fit takes one more byte.
 func TestBacklenSize(t *testing.T) {
-	for size, want := range map[int]int{0: 1, 127: 1, 128: 2, 16382: 2, 16383: 3, 2097150: 3, 2097151: 4, 268435454: 4, 268435455: 5} {
+	for size, want := range map[int]int{0: 1, 127: 1, 128: 2, 16382: 2, 16383: 3, 2097150: 3, 2097151: 4, 268435454: 4,
+		268435455: 5} {
 		if got := backlenSize(size); got != want {
 			t.Errorf("an entry of %d bytes: %d, want %d", size, got, want)
 		}
@@ -251,7 +252,8 @@ func TestAlone(t *testing.T) {
 		p.Begin(Ziplist)
 		p.Add(text)
 		b := p.End()
-		if got := q.Alone([]byte("before"), text, length); !bytes.Equal(got, append(length([]byte("before"), uint64(len(b))), b...)) {
+		got := q.Alone([]byte("before"), text, length)
+		if !bytes.Equal(got, append(length([]byte("before"), uint64(len(b))), b...)) {
 			t.Errorf("%d bytes: another ziplist", n)
 		}
 	}
@@ -387,7 +389,8 @@ func TestShortDecimals(t *testing.T) {
 			t.Errorf("%q is %v", s, f)
 		}
 	}
-	for s, want := range map[string]float64{"-0": math.Copysign(0, -1), "0.1": 0.1, "00012.50": 12.5, "9007199254740991": 1<<53 - 1} {
+	for s, want := range map[string]float64{"-0": math.Copysign(0, -1), "0.1": 0.1, "00012.50": 12.5,
+		"9007199254740991": 1<<53 - 1} {
 		if f, ok := shortDecimal([]byte(s)); !ok || math.Float64bits(f) != math.Float64bits(want) {
 			t.Errorf("%q is %v, %t", s, f, ok)
 		}

@@ -162,7 +162,8 @@ func (p *Reader) openIntset() error {
 		return fmt.Errorf("integers of %s bytes", record.Number(p.width))
 	}
 	if uint64(len(p.b)-intsetHead) != uint64(n)*uint64(p.width) {
-		return fmt.Errorf("%s integers of %s bytes in %s bytes", record.Number(n), record.Number(p.width), record.Number(len(p.b)-intsetHead))
+		return fmt.Errorf("%s integers of %s bytes in %s bytes", record.Number(n), record.Number(p.width),
+			record.Number(len(p.b)-intsetHead))
 	}
 	p.pos, p.end, p.count = intsetHead, len(p.b), int(n)
 	return nil

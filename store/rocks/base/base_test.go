@@ -16,7 +16,8 @@ import (
 )
 
 func TestFields(t *testing.T) {
-	b := slices.Concat([]byte{7}, []byte{1, 2, 3, 4}, []byte{1, 0, 0, 0, 0, 0, 0, 2}, []byte{0xac, 0x02}, []byte{3, 'a', 'b', 'c'}, []byte{5})
+	b := slices.Concat([]byte{7}, []byte{1, 2, 3, 4}, []byte{1, 0, 0, 0, 0, 0, 0, 2}, []byte{0xac, 0x02},
+		[]byte{3, 'a', 'b', 'c'}, []byte{5})
 	f := &Fields{Buf: b, Base: 100}
 	if v := f.Byte("byte"); v != 7 {
 		t.Errorf("byte %d", v)
@@ -45,7 +46,8 @@ func TestFields(t *testing.T) {
 	}
 	// The first error sticks and ends reading.
 	first := f.Err
-	if f.Byte("x") != 0 || f.Uint32("x") != 0 || f.Uint64("x") != 0 || f.Uvarint("x") != 0 || f.Prefixed("x") != nil || f.More() || f.Err != first {
+	if f.Byte("x") != 0 || f.Uint32("x") != 0 || f.Uint64("x") != 0 || f.Uvarint("x") != 0 || f.Prefixed("x") != nil ||
+		f.More() || f.Err != first {
 		t.Errorf("after an error: %v", f.Err)
 	}
 }
@@ -96,7 +98,8 @@ func TestFieldsRefuse(t *testing.T) {
 
 // TestKinds: the kinds equal the numbers in RocksDB's db/dbformat.h.
 func TestKinds(t *testing.T) {
-	for kind, want := range map[byte]byte{KindDelete: 0, KindPut: 1, KindMerge: 2, KindLogData: 3, KindCFDelete: 4, KindCFPut: 5, KindCFMerge: 6,
+	for kind, want := range map[byte]byte{KindDelete: 0, KindPut: 1, KindMerge: 2, KindLogData: 3, KindCFDelete: 4, KindCFPut: 5,
+		KindCFMerge:      6,
 		KindSingleDelete: 7, KindCFSingleDelete: 8, KindNoop: 13, KindCFRangeDelete: 14, KindRangeDelete: 15, KindCFBlobIndex: 16,
 		KindBlobIndex: 17, KindDeleteTimestamp: 20, KindWideColumns: 22, KindCFWideColumns: 23, KindWriteTime: 24, KindCFWriteTime: 25} {
 		if kind != want {
@@ -118,7 +121,8 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%q %x", user, tr)
 	}
 	key := func(u string, seq uint64, kind byte) []byte { return AppendKey(nil, []byte(u), Trailer(seq, kind)) }
-	sorted := [][]byte{key("", 1, KindPut), key("a", 9, KindDelete), key("a", 8, KindPut), key("a", 8, KindDelete), key("ab", 1, KindPut), key("b", 9, KindPut)}
+	sorted := [][]byte{key("", 1, KindPut), key("a", 9, KindDelete), key("a", 8, KindPut), key("a", 8, KindDelete),
+		key("ab", 1, KindPut), key("b", 9, KindPut)}
 	for i, a := range sorted {
 		for j, b := range sorted {
 			if got, want := CompareKeys(bytes.Compare, a, b), min(max(i-j, -1), 1); got != want {

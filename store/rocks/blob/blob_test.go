@@ -81,7 +81,8 @@ func TestGolden(t *testing.T) {
 	h := newHandFile(3, 0)
 	x := h.add(9, 0, "k", "value")
 	got := fmt.Sprintf("%x", h.finish(1))
-	want := "378f2400" + "01000000" + "03000000" + "00" + "00" + strings.Repeat("00", 16) + // header: magic, version, family, flags, codec
+	// header: magic, version, family, flags, codec
+	want := "378f2400" + "01000000" + "03000000" + "00" + "00" + strings.Repeat("00", 16) +
 		"0100000000000000" + "0500000000000000" + strings.Repeat("00", 8) + // key length, value length, expiry
 		"????????" + "????????" + "6b" + "76616c7565" + // checksums, key, value
 		"378f2400" + "0100000000000000" + strings.Repeat("00", 16) + "????????" // footer
@@ -153,8 +154,9 @@ func TestPlaces(t *testing.T) {
 		err   error
 		off   int64
 		field string
-	}{"short": {short, 0, "footer"}, "checksum": {sum, 28, "footer"}, "beyond": {beyond, 1 << 62, "value"}, "before": {before, int64(x.Offset) - 1, "value"},
-		"long": {long, int64(x.Offset), "value"}, "codec": {codec, int64(x.Offset), "value"}} {
+	}{"short": {short, 0, "footer"}, "checksum": {sum, 28, "footer"}, "beyond": {beyond, 1 << 62, "value"},
+		"before": {before, int64(x.Offset) - 1, "value"},
+		"long":   {long, int64(x.Offset), "value"}, "codec": {codec, int64(x.Offset), "value"}} {
 		var at *record.CorruptError
 		if !errors.As(c.err, &at) || at.Off != c.off || at.Field != c.field {
 			t.Errorf("%s: %v, want %s at %d", name, c.err, c.field, c.off)
@@ -415,7 +417,8 @@ func TestDiskError(t *testing.T) {
 // TestLastPlace: an empty value may lie at the end of the file.
 func TestLastPlace(t *testing.T) {
 	f := &File{size: 200}
-	if off, size, err := f.record(Index{Offset: 200}, []byte("key")); off != 200-RecordLen-3 || size != RecordLen+3 || err != nil {
+	if off, size, err := f.record(Index{Offset: 200}, []byte("key")); off != 200-RecordLen-3 || size != RecordLen+3 ||
+		err != nil {
 		t.Errorf("%d, %d, %v", off, size, err)
 	}
 	if _, _, err := f.record(Index{Offset: 201}, []byte("key")); !isCorrupt(err) {

@@ -76,7 +76,8 @@ func (f *File) place(off int64, err error) error {
 func (f *File) record(x Index, key []byte) (off, size int64, err error) {
 	head := uint64(RecordLen + len(key))
 	if x.Offset > uint64(f.size) || x.Offset < headerLen+head || x.Size > uint64(f.size)-x.Offset {
-		return 0, 0, f.fail(int64(min(x.Offset, 1<<62)), "value", fmt.Errorf("%s bytes behind a key of %s, the file has %s", record.Number(x.Size), record.Number(len(key)), record.Number(f.size)))
+		return 0, 0, f.fail(int64(min(x.Offset, 1<<62)), "value", fmt.Errorf("%s bytes behind a key of %s, the file has %s",
+			record.Number(x.Size), record.Number(len(key)), record.Number(f.size)))
 	}
 	if x.Codec != f.Codec {
 		return 0, 0, f.fail(int64(x.Offset), "value", fmt.Errorf("codec %d, the file has %s", x.Codec, record.Number(f.Codec)))

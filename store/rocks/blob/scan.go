@@ -82,7 +82,8 @@ func (s *scanner) record() error {
 	}
 	left := uint64(s.end - s.off - RecordLen)
 	if h.key > left || h.value > left-h.key {
-		return s.f.fail(s.off, "record", fmt.Errorf("key of %s bytes and value of %s, %s are left", record.Number(h.key), record.Number(h.value), record.Number(left)))
+		return s.f.fail(s.off, "record", fmt.Errorf("key of %s bytes and value of %s, %s are left", record.Number(h.key),
+			record.Number(h.value), record.Number(left)))
 	}
 	s.r.Discard(RecordLen)
 	sum, size := uint32(0), int64(h.key+h.value)

@@ -43,7 +43,8 @@ func Parse(b []byte) (Block, error) {
 		end -= 2 + int(binary.LittleEndian.Uint16(b[end-2:]))
 	}
 	if end < 0 || uint64(n)*4 > uint64(end) {
-		return Block{}, fmt.Errorf("%s restarts in a block of %s bytes: %w", record.Number(n), record.Number(len(b)), record.ErrShort)
+		return Block{}, fmt.Errorf("%s restarts in a block of %s bytes: %w", record.Number(n), record.Number(len(b)),
+			record.ErrShort)
 	}
 	start := end - 4*int(n)
 	return Block{Entries: b[:start], restarts: b[start:end]}, nil

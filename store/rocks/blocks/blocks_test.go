@@ -69,11 +69,14 @@ func TestEntries(t *testing.T) {
 	if got, err := walk(uniform); err != nil || !strings.HasPrefix(got, "0:apple=1 ") {
 		t.Errorf("with a hint: %s, %v", got, err)
 	}
-	if _, err := Parse(binary.LittleEndian.AppendUint32(append([]byte{}, b[:len(b)-4]...), 2|1<<28)); !errors.Is(err, base.ErrUnsupported) {
+	if _, err := Parse(binary.LittleEndian.AppendUint32(append([]byte{}, b[:len(b)-4]...), 2|1<<28)); !errors.Is(err,
+		base.ErrUnsupported) {
 		t.Errorf("keys and values apart: %v", err)
 	}
-	if bl, _ := Parse(block([]byte{1, 2}, 2, 1, 5)); bl.NumRestarts() != 3 || bl.Restart(0) != -1 || bl.Restart(1) != 1 || bl.Restart(2) != -1 {
-		t.Errorf("restarts at the end of the entries, before it and beyond: %d %d %d of %d", bl.Restart(0), bl.Restart(1), bl.Restart(2), bl.NumRestarts())
+	if bl, _ := Parse(block([]byte{1, 2}, 2, 1, 5)); bl.NumRestarts() != 3 || bl.Restart(0) != -1 || bl.Restart(1) != 1 ||
+		bl.Restart(2) != -1 {
+		t.Errorf("restarts at the end of the entries, before it and beyond: %d %d %d of %d", bl.Restart(0), bl.Restart(1),
+			bl.Restart(2), bl.NumRestarts())
 	}
 	if bl, err := Parse(block(nil, 0, 0)); bl.NumRestarts() != 2 || err != nil {
 		t.Errorf("nothing but restarts: %d, %v", bl.NumRestarts(), err)
@@ -103,7 +106,8 @@ func TestEntryHeader(t *testing.T) {
 			want = tt.lengths[:3]
 		}
 		shared, unshared, value, next := EntryHeader(b, 1)
-		if got := []uint64{uint64(shared), uint64(unshared), uint64(value)}; next != tt.next || fmt.Sprint(got) != fmt.Sprint(want) {
+		got := []uint64{uint64(shared), uint64(unshared), uint64(value)}
+		if next != tt.next || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%d: %d, next %d, want %d and %d", tt.lengths, got, next, want, tt.next)
 		}
 	}
@@ -114,7 +118,8 @@ func TestEntryHeaderCut(t *testing.T) {
 	if _, _, _, next := EntryHeader([]byte{0, 1, 0x80}, 0); next != -1 {
 		t.Errorf("a length that ends early ends at %d", next)
 	}
-	if shared, unshared, value, next := EntryHeader([]byte{0x80, 0, 1, 2, 3}, 0); shared != 0 || unshared != 1 || value != 2 || next != 4 {
+	if shared, unshared, value, next := EntryHeader([]byte{0x80, 0, 1, 2, 3}, 0); shared != 0 || unshared != 1 || value != 2 ||
+		next != 4 {
 		t.Errorf("zero in two bytes: %d, %d, %d, next %d", shared, unshared, value, next)
 	}
 }
@@ -141,7 +146,8 @@ func TestHashIndexEdges(t *testing.T) {
 }
 
 func TestDamagedBlocks(t *testing.T) {
-	for _, b := range [][]byte{nil, {1, 2, 3}, {0, 0, 0, 1}, {0xff, 0xff, 0, 0, 0, 0x80}, {1, 0, 0, 0x80}, {9, 0, 0, 0, 2, 0, 0, 0}, append(make([]byte, 16), 5, 0, 0, 0)} {
+	for _, b := range [][]byte{nil, {1, 2, 3}, {0, 0, 0, 1}, {0xff, 0xff, 0, 0, 0, 0x80}, {1, 0, 0, 0x80},
+		{9, 0, 0, 0, 2, 0, 0, 0}, append(make([]byte, 16), 5, 0, 0, 0)} {
 		if _, err := Parse(b); !errors.Is(err, record.ErrShort) {
 			t.Errorf("%x: %v", b, err)
 		}

@@ -51,7 +51,8 @@ func TestRestartAt(t *testing.T) {
 
 // TestCount: counting entries; every restart must be at an entry with an unshared key.
 func TestCount(t *testing.T) {
-	put, merge, del := entry(0, internal("apple", base.KindPut), "one"), entry(0, internal("b", base.KindMerge), "+"), entry(0, internal("c", base.KindDelete), "")
+	put, merge, del := entry(0, internal("apple", base.KindPut), "one"), entry(0, internal("b", base.KindMerge), "+"), entry(0,
+		internal("c", base.KindDelete), "")
 	shares := entry(3, internal("ricot", base.KindSingleDelete), "")
 	all := slices.Concat(put, shares, merge, del)
 	second, third, fourth := uint32(len(put)), uint32(len(put)+len(shares)), uint32(len(put)+len(shares)+len(merge))

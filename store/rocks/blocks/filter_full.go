@@ -32,7 +32,8 @@ func OpenFullFilter(b []byte) Filter {
 	}
 	lines, tail := b[:n], b[n:]
 	if tail[0] == 0xff {
-		if probes := tail[2]; n >= localLine && tail[1] == 0 && probes >= 1 && probes <= maxProbes && tail[3] == 0 && tail[4] == 0 {
+		probes := tail[2]
+		if n >= localLine && tail[1] == 0 && probes >= 1 && probes <= maxProbes && tail[3] == 0 && tail[4] == 0 {
 			return &localBloom{lines, int(probes)}
 		}
 		return nil

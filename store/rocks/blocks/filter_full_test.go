@@ -109,7 +109,8 @@ func TestPartitions(t *testing.T) {
 		key string
 		off uint64
 		has bool
-	}{{"a", 0, true}, {"b", 0, true}, {"c", 1, false}, {"e", 1, false}, {"f", 2, true}, {"h", 2, true}, {"i", 3, false}, {"z", 3, false}, {"a", 0, true}, {"g", 2, true}, {"d", 1, false}} {
+	}{{"a", 0, true}, {"b", 0, true}, {"c", 1, false}, {"e", 1, false}, {"f", 2, true}, {"h", 2, true}, {"i", 3, false},
+		{"z", 3, false}, {"a", 0, true}, {"g", 2, true}, {"d", 1, false}} {
 		if has := p.Has(0, []byte(c.key)); has != c.has || p.Handle().Off != c.off || p.Empty() {
 			t.Errorf("%s: %t in partition %d", c.key, has, p.Handle().Off)
 		}

@@ -13,7 +13,8 @@ import (
 
 // TestBloomHash compares with the values in LevelDB's own test, util/hash_test.cc.
 func TestBloomHash(t *testing.T) {
-	for key, want := range map[string]uint32{"": 0xbc9f1d34, "\x62": 0xef1345c4, "\xc3\x97": 0x5b663814, "\xe2\x99\xa5": 0x323c078f, "\xe1\x80\xb9\x32": 0xed21633a} {
+	for key, want := range map[string]uint32{"": 0xbc9f1d34, "\x62": 0xef1345c4, "\xc3\x97": 0x5b663814,
+		"\xe2\x99\xa5": 0x323c078f, "\xe1\x80\xb9\x32": 0xed21633a} {
 		if got := bloomHash([]byte(key), false); got != want {
 			t.Errorf("%q: %#x, want %#x", key, got, want)
 		}

@@ -46,7 +46,8 @@ func TestFilterLines(t *testing.T) {
 	for keys, lines := range map[int]int{1: 1, 51: 1, 52: 3, 102: 3, 103: 3, 153: 3, 154: 5, 204: 5, 205: 5, 256: 5, 257: 7} {
 		f := FilterWriter{hashes: make([]uint32, keys)}
 		out := f.AppendTo(make([]byte, 3))
-		if len(out) != 3+lines*64+5 || f.Size() != len(out)-3 || out[len(out)-5] != 6 || binary.LittleEndian.Uint32(out[len(out)-4:]) != uint32(lines) {
+		if len(out) != 3+lines*64+5 || f.Size() != len(out)-3 || out[len(out)-5] != 6 ||
+			binary.LittleEndian.Uint32(out[len(out)-4:]) != uint32(lines) {
 			t.Errorf("%d keys: %d bytes, want %d lines; it ends in %x", keys, len(out), lines, out[len(out)-5:])
 		}
 	}

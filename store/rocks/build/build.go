@@ -94,7 +94,8 @@ func create(dir string, levelDB bool, o store.BuildOptions) (store.Builder, erro
 		return nil, err
 	}
 	b := &builder{dir: dir, levelDB: levelDB, opts: o, made: made, open: map[*run]struct{}{},
-		shards: map[int]*atomic.Int32{}, numbers: map[runName]int{}, adopted: map[string]bool{}, syncing: map[string]*disk.Syncing{}}
+		shards: map[int]*atomic.Int32{}, numbers: map[runName]int{}, adopted: map[string]bool{},
+		syncing: map[string]*disk.Syncing{}}
 	if o.Sync {
 		b.syncs = disk.NewSyncer(maxSyncs)
 	}
@@ -260,7 +261,8 @@ func (b *builder) Adopt(tables []store.Table) error {
 			return fmt.Errorf("adopt a finished table: %w", err)
 		}
 		if st.Size() != t.Bytes {
-			return fmt.Errorf("adopt %s: %s bytes, the journal says %s", filepath.Join(b.dir, t.File), record.Number(st.Size()), record.Number(t.Bytes))
+			return fmt.Errorf("adopt %s: %s bytes, the journal says %s", filepath.Join(b.dir, t.File), record.Number(st.Size()),
+				record.Number(t.Bytes))
 		}
 	}
 	for _, t := range tables {

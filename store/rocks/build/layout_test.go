@@ -67,7 +67,8 @@ func must(t *testing.T, err error) {
 // TestBuiltBytes parses the output of a Builder with code that only knows the formats of RocksDB 5.0.1.
 func TestBuiltBytes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := build.Create(dir, store.BuildOptions{TableSize: 20_000, Buffer: 5000, Identity: "run", Merger: "a.merger", Now: time.Unix(1700000000, 0)})
+	b, err := build.Create(dir, store.BuildOptions{TableSize: 20_000, Buffer: 5000, Identity: "run", Merger: "a.merger",
+		Now: time.Unix(1700000000, 0)})
 	must(t, err)
 	spaces := []struct {
 		name string
@@ -150,7 +151,8 @@ func checkFamily(t *testing.T, dir string, f *parsedFamily, c store.Comparer, wa
 				t.Fatalf("table %d, row %d: kind %d at sequence %d", p.number, j, k[len(k)-8], seq)
 			}
 			if !levelDB && (j == 0 && seq != p.minSeq || j == n-1 && seq != p.maxSeq) {
-				t.Fatalf("table %d, row %d of %d has sequence %d, the MANIFEST says %d to %d", p.number, j, n, seq, p.minSeq, p.maxSeq)
+				t.Fatalf("table %d, row %d of %d has sequence %d, the MANIFEST says %d to %d", p.number, j, n, seq, p.minSeq,
+					p.maxSeq)
 			}
 			marked += seq
 			want = want[1:]

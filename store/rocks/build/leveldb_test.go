@@ -44,7 +44,8 @@ func TestLevelDBUsesBuilder(t *testing.T) {
 			writeRun(t, b, "default", 0, 0, rows[:10_000])
 			must(t, b.Finish())
 
-			o := &opt.Options{Comparer: levelComparer{c}, Strict: opt.StrictAll, ErrorIfMissing: true, Filter: filter.NewBloomFilter(10)}
+			o := &opt.Options{Comparer: levelComparer{c}, Strict: opt.StrictAll, ErrorIfMissing: true,
+				Filter: filter.NewBloomFilter(10)}
 			db, err := leveldb.OpenFile(dir, o)
 			must(t, err)
 			wantLevelRows(t, db, rows)
@@ -92,8 +93,8 @@ func levelMoves(t *testing.T, c store.Comparer, recovered bool) {
 	must(t, b.Keyspace("default", c))
 	writeRun(t, b, "default", 0, 0, rows)
 	must(t, b.Finish())
-	o := &opt.Options{Comparer: levelComparer{c}, Strict: opt.StrictAll, ErrorIfMissing: true, Filter: filter.NewBloomFilter(10), NoSync: true,
-		CompactionTableSize: 1 << 13, CompactionTotalSize: 1 << 14, WriteBuffer: 1 << 13}
+	o := &opt.Options{Comparer: levelComparer{c}, Strict: opt.StrictAll, ErrorIfMissing: true, Filter: filter.NewBloomFilter(10),
+		NoSync: true, CompactionTableSize: 1 << 13, CompactionTotalSize: 1 << 14, WriteBuffer: 1 << 13}
 	open := leveldb.OpenFile
 	if recovered {
 		manifests, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
@@ -139,7 +140,8 @@ func TestLevelDBReadsLargeRows(t *testing.T) {
 	rand.New(rand.NewSource(5)).Read(noise)
 	packed := bytes.Repeat(noise[:30_000], 50)
 	var rows []testRow
-	for i, value := range [][]byte{noise, packed, nil, noise[:100], packed[1:], noise[:1<<20-5], noise[:1<<20-6], noise[:9000], noise[2:], packed[2:]} {
+	for i, value := range [][]byte{noise, packed, nil, noise[:100], packed[1:], noise[:1<<20-5], noise[:1<<20-6], noise[:9000],
+		noise[2:], packed[2:]} {
 		rows = append(rows, testRow{fmt.Appendf(nil, "key:%02d", i), value})
 	}
 	dir := filepath.Join(t.TempDir(), "db")

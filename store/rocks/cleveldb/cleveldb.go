@@ -201,7 +201,8 @@ func (d *DB) Walk(s *Snapshot, f func(key, value []byte)) error {
 	defer C.leveldb_iter_destroy(it)
 	var r C.row
 	for C.first(it, &r); r.key != nil; C.next(it, &r) {
-		f(unsafe.Slice((*byte)(unsafe.Pointer(r.key)), int(r.keyLen)), unsafe.Slice((*byte)(unsafe.Pointer(r.value)), int(r.valueLen)))
+		f(unsafe.Slice((*byte)(unsafe.Pointer(r.key)), int(r.keyLen)),
+			unsafe.Slice((*byte)(unsafe.Pointer(r.value)), int(r.valueLen)))
 	}
 	var text *C.char
 	C.leveldb_iter_get_error(it, &text)

@@ -87,8 +87,8 @@ func TestWindowsShareMemory(t *testing.T) {
 
 // TestClasses: buffer sizes double from the smallest window to the largest, so that returned buffers can be reused.
 func TestClasses(t *testing.T) {
-	for n, want := range map[int][2]int{1: {0, minWindow}, minWindow: {0, minWindow}, minWindow + 1: {1, 2 * minWindow}, 2 * minWindow: {1, 2 * minWindow},
-		2*minWindow + 1: {2, 4 * minWindow}, maxWindow: {5, maxWindow}} {
+	for n, want := range map[int][2]int{1: {0, minWindow}, minWindow: {0, minWindow}, minWindow + 1: {1, 2 * minWindow},
+		2 * minWindow: {1, 2 * minWindow}, 2*minWindow + 1: {2, 4 * minWindow}, maxWindow: {5, maxWindow}} {
 		if pool, size := class(n); pool != want[0] || size != want[1] {
 			t.Errorf("%d bytes: pool %d of %d, want %d", n, pool, size, want)
 		}
@@ -119,7 +119,8 @@ func TestWindowReads(t *testing.T) {
 		reads = 0
 		b, err := w.Read(int64(c.off), c.need)
 		if err != nil || !bytes.Equal(b, want[c.off:c.off+c.need]) || reads != c.reads || w.n != c.window {
-			t.Errorf("%d bytes at %d: %d reads, a window of %d, want %d and %d; %v", c.need, c.off, reads, w.n, c.reads, c.window, err)
+			t.Errorf("%d bytes at %d: %d reads, a window of %d, want %d and %d; %v", c.need, c.off, reads, w.n, c.reads, c.window,
+				err)
 		}
 	}
 }

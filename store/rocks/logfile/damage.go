@@ -108,7 +108,8 @@ func (l *Reader) Resync() {
 
 // unknown is the error of a fragment of an unknown type. With a valid checksum, a newer engine wrote it.
 func (l *Reader) unknown(b []byte, typ byte, size int) error {
-	if end := HeaderLen + size; end <= len(b) && base.MaskCRC(crc32.Checksum(b[6:end], base.Castagnoli)) == binary.LittleEndian.Uint32(b) {
+	end := HeaderLen + size
+	if end <= len(b) && base.MaskCRC(crc32.Checksum(b[6:end], base.Castagnoli)) == binary.LittleEndian.Uint32(b) {
 		return base.Unsupported("log with fragment type %d", typ)
 	}
 	return fmt.Errorf("unknown fragment type %d", typ)

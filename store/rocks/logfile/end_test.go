@@ -150,7 +150,8 @@ func TestHugeEdges(t *testing.T) {
 		plain, packed := testsst.Log(7, false, want), testsst.LogAfter(announce, 7, false, pack(t, want)...)
 		for huge, held := range map[int]bool{1: n == 1, n - 1: n == 1, n: true, n + 1: true} {
 			whole := n <= BlockSize-HeaderLen // of one fragment, which needs no room
-			for name, r := range map[string]io.Reader{"plain": bytes.NewReader(plain), "packed": bytes.NewReader(packed), "stream": iotestReader{bytes.NewReader(plain)}} {
+			for name, r := range map[string]io.Reader{"plain": bytes.NewReader(plain), "packed": bytes.NewReader(packed),
+				"stream": iotestReader{bytes.NewReader(plain)}} {
 				if name == "stream" && huge < n {
 					continue // a stream is not looked at before
 				}
@@ -159,7 +160,8 @@ func TestHugeEdges(t *testing.T) {
 				got, _, err := l.Next()
 				held := held || whole && name != "packed"
 				if err != nil || l.Skipped == held || held && !bytes.Equal(got, want) || l.Size != int64(n) {
-					t.Errorf("%s, %d bytes where %d may be held: %d bytes, skipped %t, size %d, %v", name, n, huge, len(got), l.Skipped, l.Size, err)
+					t.Errorf("%s, %d bytes where %d may be held: %d bytes, skipped %t, size %d, %v", name, n, huge, len(got),
+						l.Skipped, l.Size, err)
 				}
 				if l.Skipped && name == "plain" && cap(l.rec) > 0 {
 					t.Errorf("room for %d bytes of a record of %d that is not held", cap(l.rec), n)

@@ -48,7 +48,8 @@ func rec(c string, n int) []byte { return []byte(strings.Repeat(c, n)) }
 
 func TestRecords(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
-		log := testsst.Log(7, reuse, rec("a", 10), nil, rec("b", BlockSize), rec("c", 3*BlockSize), rec("d", BlockSize-40), rec("e", 1))
+		log := testsst.Log(7, reuse, rec("a", 10), nil, rec("b", BlockSize), rec("c", 3*BlockSize), rec("d", BlockSize-40),
+			rec("e", 1))
 		want := "a10 0 b32768 c98304 d32728 e1 end"
 		if got := readLog(NewReader(bytes.NewReader(log), 7)); got != want {
 			t.Errorf("reuse %t: %s, want %s", reuse, got, want)
@@ -288,7 +289,8 @@ func FuzzReader(f *testing.F) {
 
 // TestKnown: the types of fragments, including types that later versions may skip.
 func TestKnown(t *testing.T) {
-	for typ, want := range map[byte]bool{0: false, 1: true, 8: true, 9: true, 11: true, 12: false, 127: false, 128: true, 255: true} {
+	for typ, want := range map[byte]bool{0: false, 1: true, 8: true, 9: true, 11: true, 12: false, 127: false, 128: true,
+		255: true} {
 		if known(typ) != want {
 			t.Errorf("type %d is known: %t", typ, !want)
 		}

@@ -31,7 +31,8 @@ func refuse(name string, n int, err error) (restore func()) {
 // TestNoAccess: no reader mistakes a failure of access for damage, at any call.
 func TestNoAccess(t *testing.T) {
 	d := testsst.NewDB(t)
-	spec := testsst.Spec{BlockSize: 4 << 10, IndexType: 2, Filter: "fullfilter.test", Tombstones: []testsst.Entry{testsst.RangeDel("x", 9, "y")}}
+	spec := testsst.Spec{BlockSize: 4 << 10, IndexType: 2, Filter: "fullfilter.test",
+		Tombstones: []testsst.Entry{testsst.RangeDel("x", 9, "y")}}
 	name := d.Table(0, 1, spec, testsst.SomeEntries(4000)...)
 	dir := d.Finish()
 	nothing := func(*store.Entry) error { return nil }
@@ -81,7 +82,8 @@ func TestRefusedRead(t *testing.T) {
 	db, found := openFindings(t, dir, store.Options{})
 	wantRows(t, db, 0, "a=")
 	restore()
-	if len(*found) == 0 || (*found)[0].Kind != record.FindRefusedRead || (*found)[0].Severity != record.Warning || (*found)[0].Place.File != name {
+	if len(*found) == 0 || (*found)[0].Kind != record.FindRefusedRead || (*found)[0].Severity != record.Warning ||
+		(*found)[0].Place.File != name {
 		t.Errorf("findings %+v", *found)
 	}
 
@@ -105,7 +107,8 @@ func TestSpoolsShareAFile(t *testing.T) {
 	for i := range 20 {
 		value := strings.Repeat(fmt.Sprint(i%10), 5000)
 		a, b, c, z := fmt.Sprintf("k%02da", i), fmt.Sprintf("k%02db", i), fmt.Sprintf("k%02dc", i), fmt.Sprintf("k%02dz", i)
-		entries := []testsst.Entry{testsst.Put(a, 1, value), testsst.Put(c, 2, value), testsst.Put(b, 2, value), testsst.Put(z, 2, value)}
+		entries := []testsst.Entry{testsst.Put(a, 1, value), testsst.Put(c, 2, value), testsst.Put(b, 2, value),
+			testsst.Put(z, 2, value)}
 		name := d.Write(testsst.Spec{KeepOrder: true}, entries)
 		d.Name(0, 1, name, testsst.Bounds{Smallest: entries[0].Internal(), Largest: entries[3].Internal()}, 2)
 		want = append(want, a+"="+value, b+"="+value, c+"="+value, z+"="+value)

@@ -34,7 +34,8 @@ func TestFragments(t *testing.T) {
 		}
 		frags := fragments(bytes.Compare, ts)
 		for i, f := range frags {
-			if i == 0 && f.seq == 0 || i > 0 && (frags[i-1].seq == f.seq || compareBounds(bytes.Compare, frags[i-1].from, f.from) >= 0) {
+			if i == 0 && f.seq == 0 || i > 0 && (frags[i-1].seq == f.seq ||
+				compareBounds(bytes.Compare, frags[i-1].from, f.from) >= 0) {
 				t.Fatalf("fragment %d of %v", i, frags)
 			}
 		}
@@ -68,7 +69,8 @@ func TestBounds(t *testing.T) {
 				t.Errorf("%v and %v compare as %d", a, b, got)
 			}
 			low, high := minBound(bytes.Compare, a, b), maxBound(bytes.Compare, a, b)
-			if compareBounds(bytes.Compare, low, sorted[min(i, j)]) != 0 || compareBounds(bytes.Compare, high, sorted[max(i, j)]) != 0 {
+			if compareBounds(bytes.Compare, low, sorted[min(i, j)]) != 0 ||
+				compareBounds(bytes.Compare, high, sorted[max(i, j)]) != 0 {
 				t.Errorf("%v and %v: from %v to %v", a, b, low, high)
 			}
 		}

@@ -347,7 +347,8 @@ func (c *Cursor) loadBlock() bool {
 // first reads the entry at p, a restart with an unshared key. False is as in loadBlock, or the end.
 func (c *Cursor) first(p int) bool {
 	shared, unshared, vlen, q := blocks.EntryHeader(c.data, p)
-	if q < 0 || shared != 0 || unshared < base.TrailerLen || vlen < c.suffix || unshared > len(c.data)-q || vlen > len(c.data)-q-unshared {
+	if q < 0 || shared != 0 || unshared < base.TrailerLen || vlen < c.suffix || unshared > len(c.data)-q ||
+		vlen > len(c.data)-q-unshared {
 		return c.damage(fmt.Errorf("at %d of the block: %w", p, blocks.ErrEntry))
 	}
 	key, val := c.data[q:q+unshared], c.data[q+unshared:q+unshared+vlen]

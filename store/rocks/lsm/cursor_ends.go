@@ -67,7 +67,8 @@ func (c *Cursor) aboveSmallest() bool {
 // otherEnd ends the walk because the current key should be a bound of the table, but is not. A salvage reports this,
 // unless a part of the table is missing, and continues, because rows were returned already.
 func (c *Cursor) otherEnd(what string, bound []byte) bool {
-	err := c.T.Fail(record.NoOffset, FieldIdentity, fmt.Errorf("the MANIFEST says that the %s key is %s, it is %s", what, record.Quote(bound), record.Quote(c.User())))
+	err := c.T.Fail(record.NoOffset, FieldIdentity,
+		fmt.Errorf("the MANIFEST says that the %s key is %s, it is %s", what, record.Quote(bound), record.Quote(c.User())))
 	if !c.salvages() {
 		return c.stop(base.BlockError(err))
 	}

@@ -63,7 +63,8 @@ func TestMergeOverValueElsewhere(t *testing.T) {
 func TestSameEntryInLogAndTable(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, merge("m", 6, "y"), merge("m", 5, "x"), testsst.Put("m", 4, "w"), testsst.Put("n", 7, "1"))
-	d.Log(6, testsst.Batch(5, testsst.Op(base.KindMerge, "m", "x"), testsst.Op(base.KindMerge, "m", "y"), testsst.Op(base.KindPut, "n", "1")))
+	d.Log(6, testsst.Batch(5, testsst.Op(base.KindMerge, "m", "x"), testsst.Op(base.KindMerge, "m", "y"),
+		testsst.Op(base.KindPut, "n", "1")))
 	ks := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0]
 	rows, n := testsst.ReadRows(t, ks, nil, nil)
 	if got := testsst.Show(rows); got != "m=w,x,y n=1 " {
@@ -187,8 +188,8 @@ func TestOrderViolationsInBatches(t *testing.T) {
 		for _, size := range []int{1, 1 << 20} {
 			d := testsst.NewDB(t)
 			d.Family(1, "one", order)
-			d.Table(1, 1, testsst.Spec{Comparator: order, KeepOrder: true, BlockSize: size}, testsst.Put("aa", 1, ""), testsst.Put("ac", 1, ""),
-				testsst.Put("ae", 1, ""), testsst.Put("ad", 1, ""), testsst.Put("af", 1, ""))
+			d.Table(1, 1, testsst.Spec{Comparator: order, KeepOrder: true, BlockSize: size}, testsst.Put("aa", 1, ""),
+				testsst.Put("ac", 1, ""), testsst.Put("ae", 1, ""), testsst.Put("ad", 1, ""), testsst.Put("af", 1, ""))
 			it, err := openTest(t, d.Finish(), store.Options{}).Keyspaces()[1].Rows(nil, nil)
 			if err != nil {
 				t.Fatal(err)

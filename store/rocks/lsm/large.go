@@ -36,7 +36,8 @@ func (r largeRef) append(b []byte) []byte {
 }
 
 func decodeLargeRef(b []byte) largeRef {
-	return largeRef{int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint32(b[16:])}
+	return largeRef{int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])),
+		binary.LittleEndian.Uint32(b[16:])}
 }
 
 // largeValues is the file of a sorter's large values, created with the first.
@@ -70,7 +71,8 @@ func (l *largeValues) copy(w *spoolWriter, key []byte, r largeRef, o Origin) err
 		return err
 	}
 	if sum.Sum32() != r.sum {
-		return base.Corrupt(l.f.Name(), r.off, "value", fmt.Errorf("the temporary file was changed or the disk is failing: %w", base.ErrChecksum))
+		return base.Corrupt(l.f.Name(), r.off, "value",
+			fmt.Errorf("the temporary file was changed or the disk is failing: %w", base.ErrChecksum))
 	}
 	return nil
 }

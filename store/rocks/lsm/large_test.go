@@ -83,10 +83,13 @@ func TestLargeValueTwice(t *testing.T) {
 func TestHugeBatch(t *testing.T) {
 	const each = 5 << 20
 	value := func(c string) string { return strings.Repeat(c, each) }
-	first := testsst.Batch(10, testsst.Op(base.KindPut, "small", "1"), testsst.Op(base.KindPut, "b", value("b")), testsst.OpCF(base.KindCFPut, 1, "other", value("o")),
-		testsst.OpCF(base.KindCFPut, 2, "dropped", value("d")), testsst.Op(base.KindPut, "a", value("a")), testsst.Op(base.KindPut, "b", value("B")))
+	first := testsst.Batch(10, testsst.Op(base.KindPut, "small", "1"), testsst.Op(base.KindPut, "b", value("b")),
+		testsst.OpCF(base.KindCFPut, 1, "other", value("o")),
+		testsst.OpCF(base.KindCFPut, 2, "dropped", value("d")), testsst.Op(base.KindPut, "a", value("a")),
+		testsst.Op(base.KindPut, "b", value("B")))
 	last := testsst.Batch(20, testsst.Op(base.KindPut, "torn", value("t")))
-	log := testsst.Log(7, true, testsst.Batch(9, testsst.Op(base.KindPut, "before", "0")), first, testsst.Batch(16, testsst.Op(base.KindPut, "after", "2")), last)
+	log := testsst.Log(7, true, testsst.Batch(9, testsst.Op(base.KindPut, "before", "0")), first,
+		testsst.Batch(16, testsst.Op(base.KindPut, "after", "2")), last)
 	d := testsst.NewDB(t)
 	d.Family(1, "one", testsst.BytewiseName)
 	d.Drop(2)

@@ -10,7 +10,8 @@ import (
 // alone reports whether the row is returned by itself: it is not a plain put from a table of a keyspace without range
 // tombstones, or its large block is freed when another run takes its turn.
 func (r *rows) alone() bool {
-	return r.folded || r.cover != nil || r.m.top.suffix > 0 || byte(r.m.top.Tr) != base.KindPut || r.m.single == nil && r.m.large()
+	return r.folded || r.cover != nil || r.m.top.suffix > 0 || byte(r.m.top.Tr) != base.KindPut ||
+		r.m.single == nil && r.m.large()
 }
 
 // gather adds rows of all runs to dst, whose first row is the current entry, as long as each lies in its cursor's

@@ -111,7 +111,8 @@ func randomDB(r *rand.Rand, d *testsst.DB, cmp *store.Comparer, tombs bool) (ent
 		spec := testsst.Spec{Comparator: cmp.Name, BlockSize: 1 + r.Intn(400), Restarts: 1 + r.Intn(6), Codec: byte(r.Intn(2)),
 			IndexType: []uint32{testsst.BinaryIndex, testsst.TwoLevelIndex}[r.Intn(2)]}
 		for range 1 + r.Intn(200) {
-			e := testsst.NewEntry(key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq, strings.Repeat("w", long[r.Intn(len(long))])))
+			e := testsst.NewEntry(key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete,
+				base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq, strings.Repeat("w", long[r.Intn(len(long))])))
 			if e.Kind == base.KindDelete || e.Kind == base.KindSingleDelete {
 				e.Value = ""
 			}
@@ -173,7 +174,8 @@ func walOf(r *rand.Rand, entries []testsst.Entry) (records [][]byte) {
 }
 
 // orderedDB makes a random database, in one of two orders.
-func orderedDB(t *testing.T, r *rand.Rand, seed int64) (d *testsst.DB, order *store.Comparer, entries []testsst.Entry, tombs []lsm.Tombstone) {
+func orderedDB(t *testing.T, r *rand.Rand,
+	seed int64) (d *testsst.DB, order *store.Comparer, entries []testsst.Entry, tombs []lsm.Tombstone) {
 	order = &store.Bytewise
 	if seed%3 == 2 {
 		order = &testsst.Backwards
@@ -361,7 +363,8 @@ func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []
 				b.Value = v
 			}
 			if err != nil || !bytes.Equal(k, b.Key) || !bytes.Equal(v, b.Value) || place(i) != one.Place() {
-				t.Fatalf("row %d of a batch of %d: %q = %q at %+v, want %q = %q at %+v, %v", i, got, b.Key, b.Value, place(i), k, v, one.Place(), err)
+				t.Fatalf("row %d of a batch of %d: %q = %q at %+v, want %q = %q at %+v, %v", i, got, b.Key, b.Value, place(i), k,
+					v, one.Place(), err)
 			}
 		}
 		if r.Intn(3) == 0 {
@@ -482,7 +485,9 @@ func TestMergeNeedsAMerger(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	broken := errors.New("broken operand")
-	o := store.Options{Merger: &store.Merger{Fold: func(_, _, _ []byte, _ [][]byte) ([]byte, bool, error) { return nil, false, broken }}}
+	o := store.Options{Merger: &store.Merger{Fold: func(_, _, _ []byte, _ [][]byte) ([]byte, bool, error) {
+		return nil, false, broken
+	}}}
 	err = rowsError(dir, o)
 	wantCorrupt(t, err, "000010.sst")
 	if !errors.Is(err, broken) {

@@ -21,12 +21,14 @@ func (whole) Open() (*Info, error) { return &Info{}, nil }
 
 // agedTables makes a keyspace of n tables over some levels, of which some cannot be opened.
 func agedTables(n, levels int, rnd *rand.Rand, compare func(a, b []byte) int) *Keyspace {
-	ks := New(&Env{Salvage: true, Report: func(record.Finding) {}}, "default", &store.Comparer{Name: store.Bytewise.Name, Compare: compare})
+	ks := New(&Env{Salvage: true, Report: func(record.Finding) {}}, "default",
+		&store.Comparer{Name: store.Bytewise.Name, Compare: compare})
 	key := func(i int) []byte { return fmt.Appendf(nil, "k%08d12345678", i) }
 	var tables []*Table
 	for i := range n {
 		from := rnd.IntN(4 * n)
-		m := Meta{Name: fmt.Sprint(i), Level: rnd.IntN(levels), Number: uint64(i), Smallest: key(from), Largest: key(from + rnd.IntN(8))}
+		m := Meta{Name: fmt.Sprint(i), Level: rnd.IntN(levels), Number: uint64(i), Smallest: key(from),
+			Largest: key(from + rnd.IntN(8))}
 		if rnd.IntN(2) == 0 {
 			tables = append(tables, NewBrokenTable(ks, m, errGone))
 		} else {

@@ -95,7 +95,8 @@ func TestMisplacedBeyondBound(t *testing.T) {
 func TestBoundsInReverse(t *testing.T) {
 	d := testsst.NewDB(t)
 	entries := []testsst.Entry{testsst.Put("a", 1, "1"), testsst.Put("c", 2, "2")}
-	d.Name(0, 1, d.Write(testsst.Spec{}, entries), testsst.Bounds{Smallest: entries[1].Internal(), Largest: entries[0].Internal()}, 2)
+	d.Name(0, 1, d.Write(testsst.Spec{}, entries),
+		testsst.Bounds{Smallest: entries[1].Internal(), Largest: entries[0].Internal()}, 2)
 	_, err := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0].Rows(nil, nil)
 	var o *store.OrderError
 	if !errors.As(err, &o) || string(o.Prev) != "c" || string(o.Next) != "a" {

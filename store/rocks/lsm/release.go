@@ -63,7 +63,8 @@ func (c *Cursor) reload() error {
 	c.released = released{}
 	b, err := c.walk.Load()
 	if err == nil && len(b.Entries) != was.size {
-		err = fmt.Errorf("it had %s bytes when it was read before and has %s", record.Number(was.size), record.Number(len(b.Entries)))
+		err = fmt.Errorf("it had %s bytes when it was read before and has %s", record.Number(was.size),
+			record.Number(len(b.Entries)))
 	}
 	if err != nil {
 		c.stop(base.BlockError(c.T.Fail(int64(c.handle.Off), "block", err)))

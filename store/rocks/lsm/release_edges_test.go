@@ -29,9 +29,10 @@ func TestMayWait(t *testing.T) {
 			}
 		}
 	}
-	rows := []store.Row{{Value: []byte("small")}, {Value: []byte(strings.Repeat("k", 4<<10))}, {Value: []byte(strings.Repeat("g", 4<<10+1))},
-		{Value: []byte{}}, {Value: []byte(strings.Repeat("g", 1<<20))}}
-	if first := new(rowBatch).keep(rows); first != 2 || string(rows[0].Value) != "small" || len(rows[1].Value) != 4<<10 || rows[1].Value[0] != 'k' ||
+	rows := []store.Row{{Value: []byte("small")}, {Value: []byte(strings.Repeat("k", 4<<10))},
+		{Value: []byte(strings.Repeat("g", 4<<10+1))}, {Value: []byte{}}, {Value: []byte(strings.Repeat("g", 1<<20))}}
+	if first := new(rowBatch).keep(rows); first != 2 || string(rows[0].Value) != "small" || len(rows[1].Value) != 4<<10 ||
+		rows[1].Value[0] != 'k' ||
 		rows[2].Value != nil || rows[3].Value == nil || rows[4].Value != nil {
 		t.Errorf("the first value that is gone is %d", first)
 	}

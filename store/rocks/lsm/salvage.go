@@ -192,18 +192,21 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 		return
 	}
 	g := t.gap(sep)
-	ks.Unread(t.Place(h.Off), max(g.size, int64(h.Size)), err, fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
+	ks.Unread(t.Place(h.Off), max(g.size, int64(h.Size)), err,
+		fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
 }
 
 // mended reports that a damaged index was replaced, and what is not proved without it.
 func (ks *Keyspace) mended(t *Table, h blocks.Handle, m *blocks.MendedError, err error) {
-	what := fmt.Sprintf("%s; the rows are read from %s that have checksums of their own", Reason(err), record.Count(int64(m.Blocks), "block"))
+	what := fmt.Sprintf("%s; the rows are read from %s that have checksums of their own", Reason(err),
+		record.Count(int64(m.Blocks), "block"))
 	if m.Rest != nil {
 		g := t.gap(nil)
 		what += fmt.Sprintf("; %v: rows are missing: keys %s%s", m.Rest, &g, ks.comeBack(t, &g))
 	}
 	ks.Damaged(t.Place(h.Off), m.Unread, m.Rest == nil, what)
-	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.name, Place: t.Place(h.Off),
+	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.name,
+		Place:  t.Place(h.Off),
 		Detail: "without the index it is not proved " + m.Unproved()})
 }
 
@@ -217,7 +220,8 @@ func Newer(kind string, err error) string {
 
 // Unread reports a part that was skipped because of err, of n bytes as far as that is known.
 func (ks *Keyspace) Unread(p record.Place, n int64, err error, what string) {
-	ks.Env.Report(record.Finding{Unread: n, Kind: Newer(record.FindDamagedBlock, err), Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
+	ks.Env.Report(record.Finding{Unread: n, Kind: Newer(record.FindDamagedBlock, err), Severity: record.Error, Keyspace: ks.name,
+		Place: p, Detail: what})
 }
 
 // passesRow reports, once, a row of an unknown kind. A salvage skips only that row: it is lost and hides older rows of
@@ -238,7 +242,8 @@ func (c *Cursor) failKind(err error) error {
 	if !filepath.IsAbs(p.File) {
 		p.File = disk.Join(c.ks.Env.Dir, p.File)
 	}
-	return &record.CorruptError{Keyspace: c.ks.name, Key: bytes.Clone(c.User()), File: p.File, Off: p.Off, Field: "kind", Err: err}
+	return &record.CorruptError{Keyspace: c.ks.name, Key: bytes.Clone(c.User()), File: p.File, Off: p.Off, Field: "kind",
+		Err: err}
 }
 
 func (ks *Keyspace) rowOfKind(t *Table, key []byte, p record.Place, err error) bool {

@@ -124,7 +124,9 @@ func chooseTables(r *rand.Rand, parts []*part, chance int) (out []damage) {
 		out = append(out, damage{p, -1})
 	}
 	// Damage a file before removing it.
-	slices.SortStableFunc(out, func(a, b damage) int { return bytes.Compare([]byte{flag(a.nowhere())}, []byte{flag(b.nowhere())}) })
+	slices.SortStableFunc(out, func(a, b damage) int {
+		return bytes.Compare([]byte{flag(a.nowhere())}, []byte{flag(b.nowhere())})
+	})
 	return out
 }
 
@@ -155,11 +157,13 @@ func tombstoneDB(t testing.TB, spec testsst.Spec) (dir string, entries []testsst
 		var list []testsst.Entry
 		s := spec
 		for i := from; i < to; i += step {
-			list = append(list, testsst.Put(fmt.Sprintf("key%04d", i), seq, fmt.Sprintf("value of level %d, number %d", level, i)))
+			list = append(list, testsst.Put(fmt.Sprintf("key%04d", i), seq,
+				fmt.Sprintf("value of level %d, number %d", level, i)))
 			seq++
 		}
 		for i := 0; i+1 < len(ranges) && !spec.LevelDB; i += 2 {
-			e := testsst.NewEntry(fmt.Sprintf("key%04d", ranges[i]), seq, base.KindRangeDelete, fmt.Sprintf("key%04d", ranges[i+1]))
+			e := testsst.NewEntry(fmt.Sprintf("key%04d", ranges[i]), seq, base.KindRangeDelete,
+				fmt.Sprintf("key%04d", ranges[i+1]))
 			s.Tombstones = append(s.Tombstones, e)
 			tombs = append(tombs, lsm.Tombstone{Start: []byte(e.Key), End: []byte(e.Value), Seq: seq})
 			seq++
@@ -178,8 +182,8 @@ func tombstoneDB(t testing.TB, spec testsst.Spec) (dir string, entries []testsst
 // TestSalvageEveryTable loses every table of a database in turn and all at once, in every way: the contents of the
 // other tables remain. Without Options.Salvage each loss is an error that marks itself as skippable.
 func TestSalvageEveryTable(t *testing.T) {
-	for _, spec := range []testsst.Spec{{BlockSize: 200, Dict: []byte("value of level number")}, {BlockSize: 300, IndexType: testsst.TwoLevelIndex, Codec: testsst.Snappy},
-		{BlockSize: 300, LevelDB: true}} {
+	for _, spec := range []testsst.Spec{{BlockSize: 200, Dict: []byte("value of level number")},
+		{BlockSize: 300, IndexType: testsst.TwoLevelIndex, Codec: testsst.Snappy}, {BlockSize: 300, LevelDB: true}} {
 		dir, entries, tombs := tombstoneDB(t, spec)
 		sound := openTest(t, dir, store.Options{})
 		parts := ofTables(t, sound)
@@ -230,7 +234,8 @@ func checkLost(t *testing.T, seed int64, dir string, entries []testsst.Entry, to
 	}
 	var block *store.BlockError
 	err := rowsError(broken, store.Options{Merger: testsst.JoinMerger})
-	if !errors.As(err, &block) || !slices.ContainsFunc(set, func(d damage) bool { return strings.Count(err.Error(), d.file) == 1 }) {
+	if !errors.As(err, &block) ||
+		!slices.ContainsFunc(set, func(d damage) bool { return strings.Count(err.Error(), d.file) == 1 }) {
 		t.Fatalf("%s of %s: without salvage: %v", set[0].what, set[0].file, err)
 	}
 }
@@ -301,7 +306,8 @@ func TestSalvageEveryLength(t *testing.T) {
 				t.Fatal(err)
 			}
 			db, found := openFindings(t, dir, store.Options{Merger: testsst.JoinMerger, Salvage: true})
-			if rows, tally := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil); testsst.Show(rows) != testsst.Show(m.rows) || tally != m.tally {
+			rows, tally := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
+			if testsst.Show(rows) != testsst.Show(m.rows) || tally != m.tally {
 				t.Fatalf("%s cut to %d: %d rows, want %d", p.file, n, len(rows), len(m.rows))
 			}
 			wantSkips(t, *found, set)
@@ -342,7 +348,8 @@ func TestSalvageTableFindings(t *testing.T) {
 		var got []string
 		for _, f := range *found {
 			got = append(got, f.Detail)
-			if f.Kind != record.FindMissingFile || f.Severity != record.Error || f.Keyspace != "default" || !strings.Contains(c.lost, strings.TrimSuffix(f.Place.File, ".sst")) {
+			if f.Kind != record.FindMissingFile || f.Severity != record.Error || f.Keyspace != "default" ||
+				!strings.Contains(c.lost, strings.TrimSuffix(f.Place.File, ".sst")) {
 				t.Errorf("finding %+v", f)
 			}
 		}
@@ -357,7 +364,8 @@ func TestSalvageTableFindings(t *testing.T) {
 func TestSalvageRangeTombstones(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "old"), testsst.Put("b", 2, "old"), testsst.Put("z", 3, "old"))
-	name := d.Table(0, 0, testsst.Spec{Tombstones: []testsst.Entry{testsst.RangeDel("a", 9, "c")}}, testsst.Put("aa", 8, "own"), testsst.Put("m", 10, "new"))
+	name := d.Table(0, 0, testsst.Spec{Tombstones: []testsst.Entry{testsst.RangeDel("a", 9, "c")}}, testsst.Put("aa", 8, "own"),
+		testsst.Put("m", 10, "new"))
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	wantRows(t, db, 0, "m=new z=old")
@@ -373,7 +381,8 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	wantRows(t, db, 0, "a=old aa=own b=old m=new z=old")
 	const want = `; the range tombstones of this table are missing, so what they deleted is still there: keys from "a" up to "m"` +
 		`; older tables with such keys: 1, in which what was deleted or changed since stands as it was`
-	if len(*found) != 1 || (*found)[0].Place.Off != int64(at) || !strings.HasPrefix((*found)[0].Detail, "range_del: checksum mismatch") ||
+	if len(*found) != 1 || (*found)[0].Place.Off != int64(at) ||
+		!strings.HasPrefix((*found)[0].Detail, "range_del: checksum mismatch") ||
 		!strings.HasSuffix((*found)[0].Detail, want) {
 		t.Errorf("findings %+v, want %s", *found, want)
 	}
@@ -388,7 +397,8 @@ func TestLevelDBMetaindex(t *testing.T) {
 		off, _ := binary.Uvarint(b[at:])
 		return off
 	}
-	for want, damaged := range map[string]func(metaindex uint64, table []byte) uint64{"metaindex: ": meta, "properties: ": props} {
+	for want, damaged := range map[string]func(metaindex uint64, table []byte) uint64{"metaindex: ": meta,
+		"properties: ": props} {
 		d := testsst.NewLevelDB(t)
 		entries := testsst.SomeEntries(20)
 		table := testsst.MakeTable(t, testsst.Spec{BlockSize: 100}, entries)
@@ -438,7 +448,8 @@ func TestSalvageFooterValues(t *testing.T) {
 		d.File(file, b)
 		db, found := openFindings(t, dir, store.Options{Salvage: true})
 		wantRows(t, db, 0, "a=old")
-		if len(*found) != 1 || !strings.HasPrefix((*found)[0].Detail, "footer: ") || (*found)[0].Place.Off != int64(len(b)-testsst.RocksFooter) {
+		if len(*found) != 1 || !strings.HasPrefix((*found)[0].Detail, "footer: ") ||
+			(*found)[0].Place.Off != int64(len(b)-testsst.RocksFooter) {
 			t.Errorf("%s: findings %+v", name, *found)
 		}
 	}
@@ -488,7 +499,8 @@ func TestSalvageUnreadable(t *testing.T) {
 	breakTable(db, &fs.PathError{Op: "read", Path: name, Err: syscall.EIO})
 	wantRows(t, db, 0, "")
 	const want = `read: input/output error; its rows are missing: keys from "a" up to "b"`
-	if len(*found) != 1 || (*found)[0].Detail != want || (*found)[0].Place.File != name || (*found)[0].Kind != record.FindDamagedBlock {
+	if len(*found) != 1 || (*found)[0].Detail != want || (*found)[0].Place.File != name ||
+		(*found)[0].Kind != record.FindDamagedBlock {
 		t.Errorf("findings %+v", *found)
 	}
 	db, found = openFindings(t, d.Finish(), store.Options{Salvage: true})

@@ -80,7 +80,8 @@ func salvageDB(t testing.TB, spec testsst.Spec, part int) (dir string, entries [
 
 // TestSalvageEveryPart damages every block, partition and index of a database in turn, and all of a kind at once.
 func TestSalvageEveryPart(t *testing.T) {
-	for _, spec := range []testsst.Spec{{BlockSize: 200}, {BlockSize: 300, IndexType: testsst.TwoLevelIndex, Codec: testsst.Snappy},
+	for _, spec := range []testsst.Spec{{BlockSize: 200},
+		{BlockSize: 300, IndexType: testsst.TwoLevelIndex, Codec: testsst.Snappy},
 		{BlockSize: 1, IndexType: testsst.TwoLevelIndex, Checksum: testsst.XXH64}, {BlockSize: 250, Codec: testsst.Zlib, Restarts: 3}} {
 		dir, entries := salvageDB(t, spec, 1)
 		sound := openTest(t, dir, store.Options{})
@@ -120,7 +121,8 @@ func TestSalvageEveryPart(t *testing.T) {
 			wantSkips(t, *found, set)
 			db.Close()
 			var block *store.BlockError
-			if err := rowsError(broken, store.Options{Merger: testsst.JoinMerger}); (err != nil) != (len(set) > 0) || err != nil && !errors.As(err, &block) {
+			if err := rowsError(broken, store.Options{Merger: testsst.JoinMerger}); (err != nil) != (len(set) > 0) ||
+				err != nil && !errors.As(err, &block) {
 				t.Fatalf("without salvage: %v", err)
 			}
 		}
@@ -281,7 +283,8 @@ func TestSalvagePassesNewer(t *testing.T) {
 		if err := ks.Unordered(func(*store.Entry) error { return nil }); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if len(*found) != 1 || (*found)[0].Kind != record.FindNewer || (*found)[0].Severity != record.Error || (*found)[0].Place.File == "" {
+		if len(*found) != 1 || (*found)[0].Kind != record.FindNewer || (*found)[0].Severity != record.Error ||
+			(*found)[0].Place.File == "" {
 			t.Errorf("%s: findings %+v", tt.name, *found)
 		}
 		db.Close()
@@ -473,7 +476,8 @@ func TestSalvageWithoutChecksums(t *testing.T) {
 		if err := os.WriteFile(path, c, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := rocks.Open(context.Background(), dir, &store.Options{Salvage: true, Comparers: testsst.Comparers, Merger: testsst.JoinMerger}); err == nil {
+		if s, err := rocks.Open(context.Background(), dir,
+			&store.Options{Salvage: true, Comparers: testsst.Comparers, Merger: testsst.JoinMerger}); err == nil {
 			testsst.ReadAll(t, s)
 			s.Close()
 		}

@@ -70,8 +70,9 @@ func TestSpilledLog(t *testing.T) {
 	d.Family(1, "one", testsst.BytewiseName)
 	var records [][]byte
 	for i := range 5000 {
-		records = append(records, testsst.Batch(uint64(10+2*i), testsst.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
-			testsst.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
+		records = append(
+			records, testsst.Batch(uint64(10+2*i), testsst.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
+				testsst.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
 	}
 	d.Log(7, records...)
 	dir, temp := d.Finish(), t.TempDir()

@@ -24,7 +24,8 @@ func (ks *Keyspace) ScanTables(f func(*store.Entry) error) error {
 
 // Damaged reports damage that was skipped. read means that the rows were read nevertheless.
 func (ks *Keyspace) Damaged(p record.Place, unread int64, read bool, what string) {
-	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what, Unread: unread, Read: read})
+	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what,
+		Unread: unread, Read: read})
 }
 
 // callbackError marks an error of the caller's function, which ends even a salvage.
@@ -187,7 +188,8 @@ func (s *tableScan) blockAt() error {
 		kind, err := KindOf(tr)
 		if err != nil {
 			h := s.walk.Handle()
-			if err = s.t.Fail(int64(h.Off), "kind", err); s.ks == nil || !s.ks.rowOfKind(s.t, s.block.Key, s.t.Place(h.Off), err) {
+			err = s.t.Fail(int64(h.Off), "kind", err)
+			if s.ks == nil || !s.ks.rowOfKind(s.t, s.block.Key, s.t.Place(h.Off), err) {
 				return err
 			}
 			kind = store.Lost

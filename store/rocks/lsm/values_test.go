@@ -48,8 +48,8 @@ func TestValuesElsewhere(t *testing.T) {
 		return testsst.NewEntry(key, seq, base.KindBlobIndex, to)
 	}
 	d := testsst.NewDB(t)
-	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 9, "1"), index("b", 8, "small"), index("c", 7, "large"), index("d", 6, "lost"), testsst.Put("e", 5, "5"),
-		index("f", 4, "small"))
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 9, "1"), index("b", 8, "small"), index("c", 7, "large"), index("d", 6, "lost"),
+		testsst.Put("e", 5, "5"), index("f", 4, "small"))
 	all := &elsewhere{values: map[string]string{"small": "s", "large": large}}
 	db := openTest(t, d.Finish(), store.Options{Memory: 1 << 20})
 	ks := db.spaces[0]
@@ -66,8 +66,9 @@ func TestValuesElsewhere(t *testing.T) {
 	}
 	all.readers = 0
 	rows, n := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
-	if got := fmt.Sprintf("%.9q", rows); got != fmt.Sprintf("%.9q", []testsst.Row{{Key: []byte("a"), Value: []byte("1")}, {Key: []byte("b"), Value: []byte("s")},
-		{Key: []byte("c"), Value: []byte(large)}, {Key: []byte("e"), Value: []byte("5")}, {Key: []byte("f"), Value: []byte("s")}}) || n.Entries != 5 || all.readers != 1 {
+	if got := fmt.Sprintf("%.9q", rows); got != fmt.Sprintf("%.9q",
+		[]testsst.Row{{Key: []byte("a"), Value: []byte("1")}, {Key: []byte("b"), Value: []byte("s")},
+			{Key: []byte("c"), Value: []byte(large)}, {Key: []byte("e"), Value: []byte("5")}, {Key: []byte("f"), Value: []byte("s")}}) || n.Entries != 5 || all.readers != 1 {
 		t.Errorf("%s, %+v, %d readers", got, n, all.readers)
 	}
 	it, err := ks.Rows(nil, nil)
@@ -104,7 +105,8 @@ func TestValuesElsewhere(t *testing.T) {
 		t.Errorf("batches %s, want %s; given back %d times", got, want, all.givenBack)
 	}
 	entries, err := lastError(ks)
-	if want := fmt.Sprintf("a:put1@ b:put1@small c:put%d@large d:lost0@lost e:put1@ f:put1@small ", len(large)); entries != want || err != io.EOF {
+	if want := fmt.Sprintf("a:put1@ b:put1@small c:put%d@large d:lost0@lost e:put1@ f:put1@small ",
+		len(large)); entries != want || err != io.EOF {
 		t.Errorf("entries %s, %v, want %s", entries, err, want)
 	}
 	delete(all.values, "small")

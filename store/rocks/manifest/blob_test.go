@@ -92,7 +92,8 @@ func TestCustomFields(t *testing.T) {
 		t.Errorf("checksum %+v", sum)
 	}
 	var tags []byte
-	for _, tag := range []uint64{TagDBID, TagIgnorable + 7, TagIgnorable + 8, TagIgnorable + 9, TagIgnorable + 11, TagIgnorable + 1000} {
+	for _, tag := range []uint64{TagDBID, TagIgnorable + 7, TagIgnorable + 8, TagIgnorable + 9, TagIgnorable + 11,
+		TagIgnorable + 1000} {
 		tags = append(tags, testsst.EditBytes(tag, []byte("anything"))...)
 	}
 	if e, err = Decode(append(tags, testsst.EditNumber(TagLogNumber, 5)...)); err != nil || e.logNumber != 5 {
@@ -112,7 +113,9 @@ func TestUniqueID(t *testing.T) {
 			t.Errorf("%d bytes: %+v, %v", n, e, err)
 		}
 	}
-	for _, c := range []struct{ name, value, want string }{{"crc", "v", "crc"}, {"crc", "", ""}, {"Unknown", "v", ""}, {"Unknown", "", ""}} {
+	for _, c := range []struct {
+		name, value, want string
+	}{{"crc", "v", "crc"}, {"crc", "", ""}, {"Unknown", "v", ""}, {"Unknown", "", ""}} {
 		if sum := checksum([]byte(c.name), []byte(c.value)); sum.Func != c.want || (len(sum.Value) == 1) != (c.want != "") {
 			t.Errorf("checksum %q of %q: %+v", c.value, c.name, sum)
 		}

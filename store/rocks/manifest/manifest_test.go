@@ -43,18 +43,21 @@ func TestVersion(t *testing.T) {
 	d.Table(1, 0, testsst.Spec{}, testsst.Put("c", 7, "1"))
 	d.Edit([]byte{TagDeletedFile, 3, 10}, testsst.EditNumber(TagLastSequence, 77), testsst.EditNumber(TagPrevLogNumber, 4))
 	d.Edit(testsst.EditFamily(1), testsst.EditNumber(TagLogNumber, 9))
-	d.Edit(testsst.EditNumber(TagLogNumber, 12), testsst.EditNumber(TagMinLogToKeep, 8), testsst.EditNumber(TagNextFileNumber, 30))
+	d.Edit(testsst.EditNumber(TagLogNumber, 12), testsst.EditNumber(TagMinLogToKeep, 8),
+		testsst.EditNumber(TagNextFileNumber, 30))
 	d.Edit(testsst.EditFamily(2), []byte{TagColumnFamilyDel&0x7f | 0x80, TagColumnFamilyDel >> 7})
 	v, err := Read(context.Background(), d.Finish(), func(record.Finding) { t.Error("a finding") })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Name != "MANIFEST-000005" || v.Number != 5 || !v.Rocks || v.OldFile || v.MaxFamily != 8 || v.NextFile != 100 || v.LastSeq != 77 ||
+	if v.Name != "MANIFEST-000005" || v.Number != 5 || !v.Rocks || v.OldFile || v.MaxFamily != 8 || v.NextFile != 100 ||
+		v.LastSeq != 77 ||
 		v.FirstLog() != 9 || v.PrevLog != 0 || v.Torn {
 		t.Errorf("%+v, first log %d", v, v.FirstLog())
 	}
 	all := v.Sorted()
-	if len(all) != 2 || all[0].Name != "default" || len(all[0].Tables) != 0 || all[1].Name != "one" || all[1].LogNumber != 9 || !v.Mentioned[10] {
+	if len(all) != 2 || all[0].Name != "default" || len(all[0].Tables) != 0 || all[1].Name != "one" || all[1].LogNumber != 9 ||
+		!v.Mentioned[10] {
 		t.Fatalf("%+v", all)
 	}
 	for at, m := range all[1].Tables {
@@ -69,7 +72,9 @@ func TestVersion(t *testing.T) {
 
 func TestCurrent(t *testing.T) {
 	dir := t.TempDir()
-	for _, tt := range []struct{ content, name string }{{"MANIFEST-000005\n", "MANIFEST-000005"}, {"", ""}, {"MANIFEST-000005", ""}, {"MANIFEST-\n", ""},
+	for _, tt := range []struct {
+		content, name string
+	}{{"MANIFEST-000005\n", "MANIFEST-000005"}, {"", ""}, {"MANIFEST-000005", ""}, {"MANIFEST-\n", ""},
 		{"MANIFEST-00x\n", ""}, {"../MANIFEST-000005\n", ""}, {"MANIFEST-000005\n\n", ""},
 		{"MANIFEST-00000a\n", ""}, {"MANIFEST-18446744073709551615\n", "MANIFEST-18446744073709551615"}, {"MANIFEST-18446744073709551616\n", ""}} {
 		if err := os.WriteFile(filepath.Join(dir, CurrentName), []byte(tt.content), 0o644); err != nil {
@@ -81,7 +86,8 @@ func TestCurrent(t *testing.T) {
 		}
 		if tt.name == "" {
 			wantCorrupt(t, err, CurrentName)
-			if want := fmt.Sprintf("%s/CURRENT: offset 0: manifest name: have %q, want \"MANIFEST-<number>\\n\"", dir, tt.content); err.Error() != want {
+			want := fmt.Sprintf("%s/CURRENT: offset 0: manifest name: have %q, want \"MANIFEST-<number>\\n\"", dir, tt.content)
+			if err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}
 		}
@@ -157,11 +163,13 @@ func TestRoundTrip(t *testing.T) {
 		}
 		d := v.Families[0]
 		m := d.Tables[Position{Level: LastLevel, Number: 7}]
-		if d.Comparator != "order" || v.NextFile != 9 || v.LastSeq != 1 || m.Size != 1234 || v.OldFile != level || v.Rocks == level ||
+		if d.Comparator != "order" || v.NextFile != 9 || v.LastSeq != 1 || m.Size != 1234 || v.OldFile != level ||
+			v.Rocks == level ||
 			string(m.Smallest[:1]) != "a" || string(m.Largest[:1]) != "z" {
 			t.Errorf("LevelDB %t: %+v %+v", level, v, m)
 		}
-		if one := v.Families[1]; !level && (one.Name != "one" || one.Comparator != "other" || one.LogNumber != 3 || len(one.Tables) != 1) {
+		one := v.Families[1]
+		if !level && (one.Name != "one" || one.Comparator != "other" || one.LogNumber != 3 || len(one.Tables) != 1) {
 			t.Errorf("%+v", one)
 		}
 	}
@@ -197,7 +205,8 @@ func TestNewFileTags(t *testing.T) {
 		if tag == TagNewFile4 {
 			e = append(e, 2, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, FilePathID, 1, 0, FileTerminate)
 		}
-		e = slices.Concat(e, []byte{TagCompactCursor, 1, 1, 'x'}, testsst.EditBytes(TagDBID, []byte("id")), testsst.EditBytes(TagIgnorable+9, []byte("new")),
+		e = slices.Concat(e, []byte{TagCompactCursor, 1, 1, 'x'}, testsst.EditBytes(TagDBID, []byte("id")),
+			testsst.EditBytes(TagIgnorable+9, []byte("new")),
 			testsst.EditNumber(TagWALAddition, 5), []byte{2, 9, 1}, testsst.EditNumber(TagWALDeletion, 5))
 		d, err := Decode(e)
 		if err != nil || len(d.added) != 1 {
@@ -205,7 +214,8 @@ func TestNewFileTags(t *testing.T) {
 			continue
 		}
 		m := d.added[0]
-		if m.Level != 2 || m.Number != 10 || m.Size != 99 || string(m.Smallest) != string(key) || tag != TagNewFile && (m.MinSeq != 2 || m.MaxSeq != 3) {
+		if m.Level != 2 || m.Number != 10 || m.Size != 99 || string(m.Smallest) != string(key) ||
+			tag != TagNewFile && (m.MinSeq != 2 || m.MaxSeq != 3) {
 			t.Errorf("tag %d: %+v", tag, m)
 		}
 	}
@@ -266,7 +276,8 @@ func TestUnknownIsPassedOver(t *testing.T) {
 	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	b := testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})
 	file := func(custom ...byte) []byte {
-		return append(append(append(append(testsst.EditNumber(TagNewFile4, 1), 10, 1), b...), 1, 1), append(custom, FileTerminate)...)
+		return append(append(append(append(testsst.EditNumber(TagNewFile4, 1), 10, 1), b...), 1, 1),
+			append(custom, FileTerminate)...)
 	}
 	tests := []struct {
 		name, note string
@@ -326,7 +337,8 @@ func TestUnknownIsPassedOver(t *testing.T) {
 
 func wantErr(t *testing.T, err error, want string) {
 	t.Helper()
-	if (err != nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), want) || !errors.Is(err, base.ErrUnsupported)) {
+	if (err != nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), want) ||
+		!errors.Is(err, base.ErrUnsupported)) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -334,7 +346,8 @@ func wantErr(t *testing.T, err error, want string) {
 func TestAtomicGroups(t *testing.T) {
 	d := testsst.NewDB(t)
 	group := func(left uint64, family uint64, name string) {
-		d.Edit(testsst.EditNumber(TagInAtomicGroup, left), testsst.EditFamily(family), testsst.EditBytes(TagColumnFamilyAdd, []byte(name)), testsst.EditComparator(testsst.BytewiseName))
+		d.Edit(testsst.EditNumber(TagInAtomicGroup, left), testsst.EditFamily(family),
+			testsst.EditBytes(TagColumnFamilyAdd, []byte(name)), testsst.EditComparator(testsst.BytewiseName))
 	}
 	group(1, 1, "one")
 	group(0, 2, "two")
@@ -348,7 +361,8 @@ func TestAtomicGroups(t *testing.T) {
 	if n := len(v.Sorted()); n != 3 {
 		t.Errorf("%d column families, want 3", n)
 	}
-	want := record.Finding{Kind: "torn-manifest", Severity: record.Error, Place: record.Place{File: "MANIFEST-000005", Off: record.NoOffset, Level: -1},
+	want := record.Finding{Kind: "torn-manifest", Severity: record.Error,
+		Place:  record.Place{File: "MANIFEST-000005", Off: record.NoOffset, Level: -1},
 		Detail: "the MANIFEST ends within an atomic group; the 2 edits of it that are there are not applied"}
 	if !reflect.DeepEqual(found, []record.Finding{want}) {
 		t.Errorf("findings %+v, want %+v", found, want)
@@ -359,7 +373,8 @@ func TestAtomicGroups(t *testing.T) {
 	d = testsst.NewDB(t) // the first edit of a group alone
 	group(1, 1, "one")
 	found = nil
-	if v, err := Read(context.Background(), d.Finish(), func(f record.Finding) { found = append(found, f) }); err != nil || len(v.Sorted()) != 1 ||
+	if v, err := Read(context.Background(), d.Finish(), func(f record.Finding) { found = append(found, f) }); err != nil ||
+		len(v.Sorted()) != 1 ||
 		len(found) != 1 || found[0].Kind != "torn-manifest" {
 		t.Errorf("one edit of a group: %+v, %v", found, err)
 	}
@@ -371,8 +386,9 @@ func TestAtomicGroups(t *testing.T) {
 
 // TestTags: the numbers equal RocksDB's db/version_edit.h.
 func TestTags(t *testing.T) {
-	for tag, want := range map[uint64]uint64{TagComparator: 1, TagLogNumber: 2, TagNextFileNumber: 3, TagLastSequence: 4, TagCompactCursor: 5,
-		TagDeletedFile: 6, TagNewFile: 7, TagPrevLogNumber: 9, TagMinLogToKeep: 10, TagNewFile2: 100, TagNewFile3: 102, TagNewFile4: 103,
+	for tag, want := range map[uint64]uint64{TagComparator: 1, TagLogNumber: 2, TagNextFileNumber: 3, TagLastSequence: 4,
+		TagCompactCursor: 5,
+		TagDeletedFile:   6, TagNewFile: 7, TagPrevLogNumber: 9, TagMinLogToKeep: 10, TagNewFile2: 100, TagNewFile3: 102, TagNewFile4: 103,
 		TagColumnFamily: 200, TagColumnFamilyAdd: 201, TagColumnFamilyDel: 202, TagMaxColumnFamily: 203, TagInAtomicGroup: 300,
 		TagBlobAddition: 400, TagBlobGarbage: 401, TagDBID: 8193, TagBlobAdditionOld: 8194, TagBlobGarbageOld: 8195, TagWALAddition: 8196,
 		TagWALDeletion: 8197, TagFullHistoryTS: 8198} {
@@ -380,14 +396,16 @@ func TestTags(t *testing.T) {
 			t.Errorf("tag %d, want %d", tag, want)
 		}
 	}
-	for tag, want := range map[uint64]uint64{FileTerminate: 1, FileNeedCompaction: 2, FileMinLogToKeep: 3, FileOldestBlob: 4, FileUniqueID: 12, FileChecksum: 7, FileChecksumFunc: 8,
+	for tag, want := range map[uint64]uint64{FileTerminate: 1, FileNeedCompaction: 2, FileMinLogToKeep: 3, FileOldestBlob: 4,
+		FileUniqueID: 12, FileChecksum: 7, FileChecksumFunc: 8,
 		FileMinTimestamp: 10, FileMaxTimestamp: 11, FileTimestamps: 16, FilePathID: 65} {
 		if tag != want {
 			t.Errorf("field %d, want %d", tag, want)
 		}
 	}
 	if FileNotIgnorable != 64 || blobEnd != 0 || LastLevel != 6 || FirstSequence != 1 {
-		t.Errorf("%d marks what may not be ignored, %d ends a blob file, tables are in level %d and rows have number %d", FileNotIgnorable, blobEnd, LastLevel,
+		t.Errorf("%d marks what may not be ignored, %d ends a blob file, tables are in level %d and rows have number %d",
+			FileNotIgnorable, blobEnd, LastLevel,
 			FirstSequence)
 	}
 	if e, err := Decode(append(testsst.EditNumber(TagDeletedFile, 63), 5)); err != nil || e.deleted[0] != (Position{63, 5}) {
@@ -396,8 +414,9 @@ func TestTags(t *testing.T) {
 }
 
 func TestManifestMustBeComplete(t *testing.T) {
-	parts := map[string][]byte{"next file number": testsst.EditNumber(TagNextFileNumber, 9), "last sequence": testsst.EditNumber(TagLastSequence, 0),
-		"log number": testsst.EditNumber(TagLogNumber, 1), "comparator": testsst.EditComparator(testsst.BytewiseName)}
+	parts := map[string][]byte{"next file number": testsst.EditNumber(TagNextFileNumber, 9),
+		"last sequence": testsst.EditNumber(TagLastSequence, 0),
+		"log number":    testsst.EditNumber(TagLogNumber, 1), "comparator": testsst.EditComparator(testsst.BytewiseName)}
 	for missing := range parts {
 		if missing == "comparator" { // see TestUnnamedComparator
 			continue
@@ -519,7 +538,8 @@ func TestUnflushed(t *testing.T) {
 	}
 	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	flush := func(family, log, low, n uint64) [][]byte { // the table has the number before n
-		table := append([]byte{TagNewFile2, 0, byte(n - 1), 99}, testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})...)
+		table := append([]byte{TagNewFile2, 0, byte(n - 1), 99},
+			testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})...)
 		table = binary.AppendUvarint(append(table, 1), 10*n)
 		return [][]byte{slices.Concat(logOf(family, log, n), table), lowest(low, n)}
 	}
@@ -568,7 +588,8 @@ func TestUnflushed(t *testing.T) {
 			lowest(30, 50)), from: 30},
 	} {
 		d := testsst.NewDB(t)
-		d.Edits = [][]byte{slices.Concat(testsst.EditComparator(testsst.BytewiseName), testsst.EditNumber(TagLogNumber, 0), testsst.EditNumber(TagLastSequence, 1))}
+		d.Edits = [][]byte{slices.Concat(testsst.EditComparator(testsst.BytewiseName), testsst.EditNumber(TagLogNumber, 0),
+			testsst.EditNumber(TagLastSequence, 1))}
 		d.Family(1, "one", testsst.BytewiseName)
 		d.Family(2, "two", testsst.BytewiseName)
 		for _, e := range tt.edits {
@@ -592,7 +613,8 @@ func TestSequenceNumbers(t *testing.T) {
 		b := append([]byte{TagNewFile2, 0, 9, 99}, testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})...)
 		return binary.AppendUvarint(binary.AppendUvarint(b, low), high)
 	}
-	next, log, deleted := testsst.EditNumber(TagNextFileNumber, 50), testsst.EditNumber(TagLogNumber, 40), []byte{TagDeletedFile, 0, 9}
+	next, log, deleted := testsst.EditNumber(TagNextFileNumber, 50), testsst.EditNumber(TagLogNumber, 40), []byte{TagDeletedFile,
+		0, 9}
 	for _, tt := range []struct {
 		name     string
 		edits    [][]byte
@@ -615,7 +637,8 @@ func TestSequenceNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := slices.Sorted(maps.Keys(v.Ingested)); v.Families[0].Logged != tt.logged || !slices.Equal(got, tt.ingested) {
-			t.Errorf("%s: up to %d in logs, ingested %d, want %d and %d", tt.name, v.Families[0].Logged, got, tt.logged, tt.ingested)
+			t.Errorf("%s: up to %d in logs, ingested %d, want %d and %d", tt.name, v.Families[0].Logged, got, tt.logged,
+				tt.ingested)
 		}
 	}
 }

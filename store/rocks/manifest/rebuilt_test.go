@@ -66,7 +66,8 @@ func TestNewest(t *testing.T) {
 		if odd := tt.want == "MANIFEST-000014"; odd != (told == 1) || told > 1 {
 			t.Errorf("%q: %d findings", tt.names, told)
 		}
-		if v == nil && tt.want != "" || v != nil && (v.Name != tt.want || v.Torn || v.Families[0].Comparator != testsst.BytewiseName) {
+		if v == nil && tt.want != "" || v != nil && (v.Name != tt.want || v.Torn ||
+			v.Families[0].Comparator != testsst.BytewiseName) {
 			t.Errorf("%q: %+v, want %q", tt.names, v, tt.want)
 		}
 	}
@@ -118,11 +119,13 @@ func damaged(t *testing.T) *Version {
 func TestRebuilt(t *testing.T) {
 	of := damaged(t)
 	v := Rebuilt(of, "dir", "MANIFEST-000005", false)
-	if !v.Rebuilt || v.Path != "dir" || v.Name != "MANIFEST-000005" || v.MaxFamily != 8 || !v.Rocks || v.OldFile || len(v.Mentioned) != 0 || v.NextFile != 0 {
+	if !v.Rebuilt || v.Path != "dir" || v.Name != "MANIFEST-000005" || v.MaxFamily != 8 || !v.Rocks || v.OldFile ||
+		len(v.Mentioned) != 0 || v.NextFile != 0 {
 		t.Errorf("%+v", v)
 	}
 	one := v.Families[1]
-	if len(v.Families) != 2 || one == of.Families[1] || one.Name != "one" || one.Comparator != "order" || len(one.Tables) != 0 || len(one.Blobs()) != 0 {
+	if len(v.Families) != 2 || one == of.Families[1] || one.Name != "one" || one.Comparator != "order" || len(one.Tables) != 0 ||
+		len(one.Blobs()) != 0 {
 		t.Errorf("families %+v", v.Sorted())
 	}
 	for n, want := range map[uint64]string{30: "family 1, level 2, listed true, past false", 20: "family 1, level 0, listed true, past false",
@@ -141,7 +144,8 @@ func TestRebuilt(t *testing.T) {
 		}
 	}
 	none := Rebuilt(nil, "dir", "CURRENT", true)
-	if w := none.Was(10); w.Listed || w.Past || none.Dropped(2) || none.MaxFamily != 0 || len(none.Families) != 1 || none.Rocks || !none.OldFile {
+	if w := none.Was(10); w.Listed || w.Past || none.Dropped(2) || none.MaxFamily != 0 || len(none.Families) != 1 || none.Rocks ||
+		!none.OldFile {
 		t.Errorf("of nothing: %+v, file 10 %+v", none, w)
 	}
 }
@@ -162,7 +166,8 @@ func TestFamilyOf(t *testing.T) {
 		{12, "", "order", "unnamed-12", "order", 12}, {11, "eleven", "order", "eleven", "order", 12},
 	} {
 		f := v.FamilyOf(tt.id, tt.name, tt.comparator)
-		if f == nil || f != v.Families[tt.id] || f.ID != tt.id || f.Name != tt.wantName || f.Comparator != tt.wantComp || v.MaxFamily != tt.max {
+		if f == nil || f != v.Families[tt.id] || f.ID != tt.id || f.Name != tt.wantName || f.Comparator != tt.wantComp ||
+			v.MaxFamily != tt.max {
 			t.Errorf("family %d: %+v, up to %d", tt.id, f, v.MaxFamily)
 		}
 	}

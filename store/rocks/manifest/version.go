@@ -99,7 +99,8 @@ func readNamed(ctx context.Context, dir, name string, report func(record.Finding
 
 // newVersion returns the version before the first edit.
 func newVersion() *Version {
-	return &Version{Families: map[uint32]*Family{0: newFamily(0, "default")}, Mentioned: map[uint64]bool{}, Ingested: map[uint64]bool{}, dropped: map[uint32]bool{}}
+	return &Version{Families: map[uint32]*Family{0: newFamily(0, "default")}, Mentioned: map[uint64]bool{},
+		Ingested: map[uint64]bool{}, dropped: map[uint32]bool{}}
 }
 
 func newFamily(id uint32, name string) *Family {
@@ -134,8 +135,9 @@ func (v *Version) replay(ctx context.Context, log *logfile.Reader, report func(r
 	}
 	if len(v.group) > 0 {
 		report(record.Finding{Kind: "torn-manifest", Severity: record.Error,
-			Place:  record.Place{File: v.Name, Off: record.NoOffset, Level: -1},
-			Detail: fmt.Sprintf("the MANIFEST ends within an atomic group; the %d edits of it that are there are not applied", len(v.group))})
+			Place: record.Place{File: v.Name, Off: record.NoOffset, Level: -1},
+			Detail: fmt.Sprintf("the MANIFEST ends within an atomic group; the %d edits of it that are there are not applied",
+				len(v.group))})
 	}
 	return v.complete()
 }
@@ -150,7 +152,8 @@ func (v *Version) reportUnknown(e *Edit, off int64, report func(record.Finding))
 			v.reported = map[string]bool{}
 		}
 		v.reported[u.what] = true
-		report(record.Finding{Kind: record.FindNewer, Severity: u.Severity, Place: record.Place{File: v.Name, Off: off, Level: -1}, Detail: u.what})
+		report(record.Finding{Kind: record.FindNewer, Severity: u.Severity,
+			Place: record.Place{File: v.Name, Off: off, Level: -1}, Detail: u.what})
 	}
 }
 

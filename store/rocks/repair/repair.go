@@ -202,7 +202,8 @@ func (b *rebuilder) look(name string) error {
 	if ext == blobExt {
 		return b.blob(number, file)
 	}
-	t := &foundTable{number: number, file: file, was: was, opts: &sst.Options{Unlisted: true, Salvage: true, Comparer: &store.Bytewise}}
+	t := &foundTable{number: number, file: file, was: was,
+		opts: &sst.Options{Unlisted: true, Salvage: true, Comparer: &store.Bytewise}}
 	t.source = b.Reader(file, t.opts, b.levelDB)
 	if t.info, t.err = t.source.Open(); disk.IsAccess(t.err) {
 		return t.err
@@ -241,7 +242,8 @@ func (b *rebuilder) families() error {
 		return err
 	}
 	for _, t := range b.tables { // LevelDB and early versions of RocksDB do not record the family
-		if legacy := t.err == nil && !t.info.HasFamily && t.info.Family == 0; t.family == nil && (legacy || len(b.v.Families) == 1) {
+		legacy := t.err == nil && !t.info.HasFamily && t.info.Family == 0
+		if t.family == nil && (legacy || len(b.v.Families) == 1) {
 			t.family = b.v.FamilyOf(0, "", t.info.Comparator)
 		}
 	}
@@ -359,9 +361,11 @@ func (b *rebuilder) tell(cause error) {
 		tables += len(fam.Tables)
 	}
 	f.Detail += fmt.Sprintf("; all tables and logs of the directory are read instead, by their sequence numbers (tables: %d, logs: %d): "+
-		"rows deleted before may come back, and records may be older or incomplete, where a table is obsolete or missing", tables, b.logs)
+		"rows deleted before may come back, and records may be older or incomplete, where a table is obsolete or missing", tables,
+		b.logs)
 	if b.ingested > 0 {
-		f.Detail += fmt.Sprintf("; ingested tables: %d, whose rows count as the oldest of their keys, since only the MANIFEST had their sequence numbers", b.ingested)
+		f.Detail += fmt.Sprintf("; ingested tables: %d, whose rows count as the oldest of their keys, since only the MANIFEST had their sequence numbers",
+			b.ingested)
 	}
 	b.Report(f)
 }

@@ -58,14 +58,15 @@ func auditEntries() []testsst.Entry {
 // and not before.
 func TestAuditCounts(t *testing.T) {
 	tombs := []testsst.Entry{testsst.RangeDel("a", 3, "b")}
-	for name, spec := range map[string]testsst.Spec{"": {BlockSize: 100}, "two-level": {BlockSize: 100, IndexType: testsst.TwoLevelIndex},
-		"tombstones": {BlockSize: 100, Tombstones: tombs}} {
+	for name, spec := range map[string]testsst.Spec{"": {BlockSize: 100},
+		"two-level": {BlockSize: 100, IndexType: testsst.TwoLevelIndex}, "tombstones": {BlockSize: 100, Tombstones: tombs}} {
 		table := testsst.MakeTable(t, spec, auditEntries())
 		if err := countAll(memoryReader(table, Options{}), 0, 99, nil); err != nil {
 			t.Errorf("%s, right counts: %v", name, err)
 		}
 		info, _ := memoryReader(table, Options{}).Open()
-		for what, n := range map[string]int64{"num.entries": info.Entries, "deleted.keys": info.Deletes, "merge.operands": info.Merges,
+		for what, n := range map[string]int64{"num.entries": info.Entries, "deleted.keys": info.Deletes,
+			"merge.operands":      info.Merges,
 			"num.range-deletions": info.RangeDeletes,
 			"raw.key.size":        info.KeyBytes, "raw.value.size": info.ValueBytes} {
 			spec.Props = map[string][]byte{"rocksdb." + what: binary.AppendUvarint(nil, uint64(n)+7)}
@@ -127,7 +128,8 @@ func TestAuditGap(t *testing.T) {
 // TestAuditNoRows: an index that names no block leaves nothing to count.
 func TestAuditNoRows(t *testing.T) {
 	none := func([]blocks.Handle, [][]byte) ([]blocks.Handle, [][]byte) { return nil, nil }
-	for name, spec := range map[string]testsst.Spec{"entries by": {EditIndex: none}, "names no block": {EditIndex: none, LevelDB: true}} {
+	for name, spec := range map[string]testsst.Spec{"entries by": {EditIndex: none},
+		"names no block": {EditIndex: none, LevelDB: true}} {
 		r := memoryReader(testsst.MakeTable(t, spec, testsst.SomeEntries(3)), Options{LevelDB: spec.LevelDB})
 		if err := countAll(r, 0, 9, nil); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -183,12 +185,14 @@ func TestIndexFaults(t *testing.T) {
 				entries := testsst.SomeEntries(60)
 				spec := testsst.Spec{BlockSize: 100, IndexType: kind, EditIndex: change}
 				table := testsst.MakeTable(t, spec, entries)
-				if err := countAll(memoryReader(table, Options{}), 0, 99, nil); !errors.Is(err, errGap) && !errors.Is(err, errTwice) {
+				err := countAll(memoryReader(table, Options{}), 0, 99, nil)
+				if !errors.Is(err, errGap) && !errors.Is(err, errTwice) {
 					t.Errorf("%s: %v", what, err)
 				}
 				spec.EditIndex = nil
 				whole := memoryReader(testsst.MakeTable(t, spec, entries), Options{})
-				if got, want := blocksPassed(t, memoryReader(table, Options{})), len(blocksPassed(t, whole))-1; len(got) != want && kind == 0 {
+				got, want := blocksPassed(t, memoryReader(table, Options{})), len(blocksPassed(t, whole))-1
+				if len(got) != want && kind == 0 {
 					t.Errorf("%s: %d blocks are read, want %d", what, len(got), want)
 				}
 			}
@@ -221,8 +225,8 @@ func TestTouches(t *testing.T) {
 	for _, tt := range []struct {
 		end, off uint64
 		want     bool
-	}{{0, 0, true}, {100, 100, true}, {100, 101, false}, {100, 99, false}, {100, 4096, true}, {4095, 4096, true}, {100, 8192, true},
-		{4096, 8192, true}, {4096, 12288, false}, {5000, 12288, false}, {100, 512, true}, {100, 256, false}} {
+	}{{0, 0, true}, {100, 100, true}, {100, 101, false}, {100, 99, false}, {100, 4096, true}, {4095, 4096, true},
+		{100, 8192, true}, {4096, 8192, true}, {4096, 12288, false}, {5000, 12288, false}, {100, 512, true}, {100, 256, false}} {
 		if got := touches(tt.end, tt.off); got != tt.want {
 			t.Errorf("%d after %d: %t", tt.off, tt.end, got)
 		}

@@ -19,7 +19,8 @@ func TestBounds(t *testing.T) {
 		first, last, err := memoryReader(b, o).Bounds()
 		return string(first), string(last), err
 	}
-	for name, spec := range map[string]testsst.Spec{"binary": {}, "two-level": {IndexType: testsst.TwoLevelIndex}, "leveldb": {LevelDB: true}} {
+	for name, spec := range map[string]testsst.Spec{"binary": {}, "two-level": {IndexType: testsst.TwoLevelIndex},
+		"leveldb": {LevelDB: true}} {
 		spec.BlockSize = 150
 		m := newMendTable(t, spec, entries, false)
 		n := len(m.data)

@@ -33,7 +33,8 @@ func TestCacheOfIndexes(t *testing.T) {
 }
 
 func TestFilterNames(t *testing.T) {
-	for name, want := range map[string]bool{"filter.rocksdb.BuiltinBloomFilter": true, "fullfilter.rocksdb.BuiltinBloomFilter": true,
+	for name, want := range map[string]bool{"filter.rocksdb.BuiltinBloomFilter": true,
+		"fullfilter.rocksdb.BuiltinBloomFilter":        true,
 		"partitionedfilter.rocksdb.BuiltinBloomFilter": true, "rocksdb.properties": false, "filters": false, "": false} {
 		if isFilter(name) != want {
 			t.Errorf("%q is a filter: %t", name, !want)

@@ -28,7 +28,9 @@ func TestCheckOtherFilters(t *testing.T) {
 			if err != nil || h.Size == 0 {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if _, err := r.CheckBlocks(nil, func(off uint64, err error) { t.Errorf("%s, sound: at %d: %v", name, off, err) }); err != nil {
+			if _, err := r.CheckBlocks(nil, func(off uint64, err error) {
+				t.Errorf("%s, sound: at %d: %v", name, off, err)
+			}); err != nil {
 				t.Error(err)
 			}
 			for _, at := range []uint64{h.Off, h.Off + h.Size, handleEnd(h) - 1} {

@@ -68,7 +68,8 @@ type SizeError struct{ Max int }
 
 // Error suggests the option that raises the limit.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("the block unpacks to more than %s bytes, as a forged one would; if the data may have values that large, raise --max-block", record.Number(e.Max))
+	return fmt.Sprintf("the block unpacks to more than %s bytes, as a forged one would; if the data may have values that large, raise --max-block",
+		record.Number(e.Max))
 }
 
 // unpack decompresses src into dst, which may be reallocated. format is the compress format, 1 or 2.

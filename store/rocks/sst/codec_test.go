@@ -33,7 +33,8 @@ func TestImpossibleSizes(t *testing.T) {
 		}
 	}
 	// Snappy encodes 64 bytes in 3 at best.
-	for claimed, impossible := range map[uint64]bool{22*20 + 64: false, 22*20 + 65: true, 1 << 20: true, blocks.MaxSize + 1: true} {
+	for claimed, impossible := range map[uint64]bool{22*20 + 64: false, 22*20 + 65: true, 1 << 20: true,
+		blocks.MaxSize + 1: true} {
 		b := append(binary.AppendUvarint(nil, claimed), make([]byte, 20)...)
 		if _, err := u.unpack(nil, codecSnappy, b[:20], 2, nil); err == nil || errors.Is(err, errSize) != impossible {
 			t.Errorf("%d bytes of snappy out of 20: %v", claimed, err)

@@ -61,7 +61,8 @@ func TestContextFooter(t *testing.T) {
 			binary.LittleEndian.PutUint32(ft[5:], sum)
 		}
 		_, err := memoryReader(b, Options{}).Open()
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || errors.Is(err, base.ErrUnsupported) != tt.unsupported {
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) ||
+			errors.Is(err, base.ErrUnsupported) != tt.unsupported {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
@@ -99,7 +100,8 @@ func TestApart(t *testing.T) {
 	n := binary.LittleEndian.Uint32(count)
 	for flags, refused := range map[uint32]bool{1 << 29: false, 1 << 28: true, 1<<28 | 1<<31: true} {
 		binary.LittleEndian.PutUint32(count, n|flags)
-		if got, err := scan(newReader(files.Memory("table", b), Options{}), ""); errors.Is(err, base.ErrUnsupported) != refused || !refused && len(got) != 3 {
+		got, err := scan(newReader(files.Memory("table", b), Options{}), "")
+		if errors.Is(err, base.ErrUnsupported) != refused || !refused && len(got) != 3 {
 			t.Errorf("%#x: %d entries, %v", flags, len(got), err)
 		}
 	}
@@ -121,9 +123,10 @@ func TestClaims(t *testing.T) {
 
 // TestCodecNames: from format_version 7 on properties list the codecs.
 func TestCodecNames(t *testing.T) {
-	for prop, want := range map[string]string{"BuiltinV2;07;": "zstd", "BuiltinV2;0407;": "lz4+zstd", ";;": "none", "BuiltinV2;;": "none",
-		"BuiltinV2;xx;": "", "BuiltinV2;01;more;": "snappy", "ZSTD": "zstd"} {
-		b := testsst.MakeTable(t, testsst.Spec{Version: 7, Props: map[string][]byte{"rocksdb.compression": []byte(prop)}}, testsst.SomeEntries(3))
+	for prop, want := range map[string]string{"BuiltinV2;07;": "zstd", "BuiltinV2;0407;": "lz4+zstd", ";;": "none",
+		"BuiltinV2;;": "none", "BuiltinV2;xx;": "", "BuiltinV2;01;more;": "snappy", "ZSTD": "zstd"} {
+		b := testsst.MakeTable(t, testsst.Spec{Version: 7, Props: map[string][]byte{"rocksdb.compression": []byte(prop)}},
+			testsst.SomeEntries(3))
 		if got := memoryReader(b, Options{}).Codec(); got != want {
 			t.Errorf("%s: %q, want %q", prop, got, want)
 		}

@@ -142,7 +142,8 @@ func TestLiterals(t *testing.T) {
 	for _, c := range []struct {
 		head []byte
 		at   int
-	}{{head(0, 9, "012345678"), 2 + 3 + 1}, {head(0, 8, "01234567"), 2 + 3}, {head(1, 9, "012345678"), 0}, {head(0, 7, "0123456"), 0},
+	}{{head(0, 9, "012345678"), 2 + 3 + 1}, {head(0, 8, "01234567"), 2 + 3}, {head(1, 9, "012345678"), 0},
+		{head(0, 7, "0123456"), 0},
 		{head(0, 9, "01234567"), 0}, {head(0, 9, "0123456789"), 0}, {head(0x80, 0x80, "\x80"), 0}, {nil, 0}} {
 		if at, err := largeTrailer(c.head); at != c.at || (err == nil) != (c.at > 0) {
 			t.Errorf("%q: trailer at %d, %v, want %d", c.head, at, err, c.at)
@@ -262,7 +263,8 @@ func TestEighthOfLargeRow(t *testing.T) {
 
 // TestMetaindexOfFilters: a filter's metaindex entry must be exactly one handle within the file.
 func TestMetaindexOfFilters(t *testing.T) {
-	for name, value := range map[string][]byte{"cut": {0x80}, "more": append(testsst.HandleBytes(blocks.Handle{Off: 0, Size: 1}), 7),
+	for name, value := range map[string][]byte{"cut": {0x80},
+		"more":   append(testsst.HandleBytes(blocks.Handle{Off: 0, Size: 1}), 7),
 		"beyond": testsst.HandleBytes(blocks.Handle{Off: 1 << 30, Size: 1})} {
 		for _, filter := range []string{"fullfilter.x", "partitionedfilter.x", "other"} {
 			b := testsst.MakeTable(t, testsst.Spec{MetaEntries: map[string][]byte{filter: value}}, testsst.SomeEntries(3))
@@ -304,7 +306,8 @@ func TestEndsOfSize(t *testing.T) {
 	h := bw.(*Walk).Handle()
 	for most, ends := range map[uint64]bool{h.Size - 1: false, h.Size: true} {
 		first, last, err := r.ends(h, most)
-		if err != nil || (first != nil) != ends || ends && (!bytes.Equal(first, entries[0].Internal()) || !bytes.Equal(last, entries[4].Internal())) {
+		if err != nil || (first != nil) != ends ||
+			ends && (!bytes.Equal(first, entries[0].Internal()) || !bytes.Equal(last, entries[4].Internal())) {
 			t.Errorf("block of %d bytes, at most %d: %q to %q, %v", h.Size, most, first, last, err)
 		}
 	}

@@ -67,7 +67,8 @@ func fuzzIndex(b []byte, p *Properties) {
 
 // FuzzProperties decodes a properties block.
 func FuzzProperties(f *testing.F) {
-	for _, spec := range []testsst.Spec{{}, {External: true, GlobalSeq: 9}, {Version: 5, UserKeys: true, Delta: true, Comparator: "x"}} {
+	for _, spec := range []testsst.Spec{{}, {External: true, GlobalSeq: 9},
+		{Version: 5, UserKeys: true, Delta: true, Comparator: "x"}} {
 		b := testsst.MakeTable(f, spec, testsst.SomeEntries(3))
 		err := memoryReader(b, Options{Unlisted: true}).EachMeta(func(name string, value []byte) error {
 			h := blocks.ReadHandle(&base.Fields{Buf: value}, name)

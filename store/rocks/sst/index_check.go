@@ -93,7 +93,8 @@ func (c *indexCheck) entry() {
 // fault records that the bytes between the end of the last block and off are not read.
 func (c *indexCheck) fault(off uint64, err error) {
 	if len(c.faults) < maxFaults {
-		c.faults = append(c.faults, indexFault{h: blocks.Handle{Off: c.to, Size: off - c.to}, sep: append([]byte{}, c.x.sep()...), err: err})
+		c.faults = append(c.faults, indexFault{h: blocks.Handle{Off: c.to, Size: off - c.to}, sep: append([]byte{}, c.x.sep()...),
+			err: err})
 	}
 }
 

@@ -231,7 +231,8 @@ func (m *mender) blockAt(off, end uint64) bool {
 			}
 			s.write(b[done:i])
 			done = i
-			if s.with(b[i]) == binary.LittleEndian.Uint32(b[i+1:])-m.r.info.context(off) && m.accept(blocks.Handle{Off: off, Size: from - off + uint64(i)}) {
+			if s.with(b[i]) == binary.LittleEndian.Uint32(b[i+1:])-m.r.info.context(off) &&
+				m.accept(blocks.Handle{Off: off, Size: from - off + uint64(i)}) {
 				return true
 			}
 		}

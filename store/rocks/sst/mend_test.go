@@ -155,8 +155,10 @@ func mendSpecs() map[string]testsst.Spec {
 	specs["leveldb, filter"] = testsst.Spec{LevelDB: true, BlockSize: 200, Filter: "filter.other"}
 	specs["deltas"] = testsst.Spec{Version: 5, Delta: true, UserKeys: true, BlockSize: 100, Checksum: testsst.XXH3}
 	specs["empty partitions"] = testsst.Spec{IndexType: testsst.TwoLevelIndex, BlockSize: 100, EmptyParts: true}
-	specs["xxh64, partitions"] = testsst.Spec{IndexType: testsst.TwoLevelIndex, BlockSize: 100, Version: 5, Checksum: testsst.XXH64, Codec: testsst.LZ4}
-	specs["xxh32, partitions"] = testsst.Spec{IndexType: testsst.TwoLevelIndex, BlockSize: 100, Checksum: testsst.XXH32, Codec: testsst.Snappy}
+	specs["xxh64, partitions"] = testsst.Spec{IndexType: testsst.TwoLevelIndex, BlockSize: 100, Version: 5,
+		Checksum: testsst.XXH64, Codec: testsst.LZ4}
+	specs["xxh32, partitions"] = testsst.Spec{IndexType: testsst.TwoLevelIndex, BlockSize: 100, Checksum: testsst.XXH32,
+		Codec: testsst.Snappy}
 	return specs
 }
 
@@ -185,7 +187,8 @@ func TestMendReadsAllRows(t *testing.T) {
 					t.Fatalf("%s: %d rows, passed over %v", what, len(got), passed)
 				}
 				whole := sized || spec.LevelDB
-				if e.Blocks != len(m.data) || e.Whole != whole || e.Counted == spec.LevelDB || e.Rest != nil || e.Unread != 0 || !errors.Is(e.Err, base.ErrChecksum) {
+				if e.Blocks != len(m.data) || e.Whole != whole || e.Counted == spec.LevelDB || e.Rest != nil || e.Unread != 0 ||
+					!errors.Is(e.Err, base.ErrChecksum) {
 					t.Errorf("%s: %d blocks: %+v", what, len(m.data), e)
 				}
 				var c *record.CorruptError
@@ -202,7 +205,8 @@ func TestMendReadsAllRows(t *testing.T) {
 					}
 				}
 				first, last, err := r.Ends(1 << 20)
-				if whole && (err != nil || !bytes.Equal(first, entries[0].Internal()) || !bytes.Equal(last, entries[59].Internal())) || !whole && !errors.As(err, &e) {
+				if whole && (err != nil || !bytes.Equal(first, entries[0].Internal()) ||
+					!bytes.Equal(last, entries[59].Internal())) || !whole && !errors.As(err, &e) {
 					t.Errorf("%s: ends %q to %q, %v", what, first, last, err)
 				}
 				if _, users := r.opts.Cache.InUse(); users != 0 {
@@ -224,7 +228,8 @@ func TestMendBesideDamage(t *testing.T) {
 			for _, lost := range [][]int{{0}, {1}, {5}, {n - 1}, {0, 1}, {3, 7, n - 1}} {
 				for _, garbage := range []bool{false, true} {
 					for _, all := range []bool{false, true} {
-						what := fmt.Sprintf("checksum %d, index %d, blocks %d, garbage %t, no index %t", sum, kind, lost, garbage, all)
+						what := fmt.Sprintf("checksum %d, index %d, blocks %d, garbage %t, no index %t", sum, kind, lost, garbage,
+							all)
 						b := slices.Clone(m.b)
 						for _, i := range lost {
 							h := m.data[i]
@@ -269,7 +274,8 @@ func TestMendBesideDamage(t *testing.T) {
 							if errors.Is(err, errGap) {
 								gaps++
 							}
-							if c := (*blocks.CountError)(nil); errors.As(err, &c) && c.Said == 120 && c.Found == int64(len(want)) {
+							c := (*blocks.CountError)(nil)
+							if errors.As(err, &c) && c.Said == 120 && c.Found == int64(len(want)) {
 								counts++
 							}
 						}
@@ -391,7 +397,8 @@ func TestMendAligned(t *testing.T) {
 		w.Out = binary.LittleEndian.AppendUint32(append(w.Out, body...), testsst.SumOf(testsst.CRC32C, body))
 		w.Footer(blocks.Handle{Off: at, Size: uint64(len(body)) - 1}, index)
 		got, passed := salvaged(t, m.reader(w.Out, true), "")
-		if e := mendedIn(passed); !slices.Equal(got, entries) || e == nil || !e.Whole || e.Blocks != len(m.data) || len(passed) != 1 {
+		e := mendedIn(passed)
+		if !slices.Equal(got, entries) || e == nil || !e.Whole || e.Blocks != len(m.data) || len(passed) != 1 {
 			t.Errorf("align %d: %d rows, passed over %v", align, len(got), passed)
 		}
 	}

@@ -19,7 +19,8 @@ func TestEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			first, last, err := r.Ends(1 << 20)
-			if err != nil || !bytes.Equal(first, entries[0].Internal()) || !bytes.Equal(last, entries[len(entries)-1].Internal()) {
+			if err != nil || !bytes.Equal(first, entries[0].Internal()) ||
+				!bytes.Equal(last, entries[len(entries)-1].Internal()) {
 				t.Errorf("%d entries, index %d: %q to %q, %v", n, kind, first, last, err)
 			}
 			if first, last, err := r.Ends(1); first != nil || last != nil || err != nil {
@@ -36,7 +37,8 @@ func TestEndsOfShortKeys(t *testing.T) {
 		for _, size := range []int{1, 1 << 10} {
 			r := memoryReader(testsst.MakeTable(t, testsst.Spec{BlockSize: size}, entries), Options{})
 			first, last, err := r.Ends(1 << 20)
-			if err != nil || !bytes.Equal(first, entries[0].Internal()) || !bytes.Equal(last, entries[len(entries)-1].Internal()) {
+			if err != nil || !bytes.Equal(first, entries[0].Internal()) ||
+				!bytes.Equal(last, entries[len(entries)-1].Internal()) {
 				t.Errorf("%v: %q to %q, %v", entries, first, last, err)
 			}
 		}

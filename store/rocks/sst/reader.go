@@ -99,7 +99,8 @@ func (r *Reader) open() error {
 	}
 	if !r.opts.Unlisted {
 		if c := r.info.Comparator; c != "" && c != r.opts.Comparer.Name {
-			return r.Fail(record.NoOffset, "properties", fmt.Errorf("comparator %q, the column family has %q", c, r.opts.Comparer.Name))
+			return r.Fail(record.NoOffset, "properties",
+				fmt.Errorf("comparator %q, the column family has %q", c, r.opts.Comparer.Name))
 		}
 		if err := r.setGlobalSeq(); err != nil {
 			return err
@@ -242,7 +243,8 @@ func (r *Reader) setGlobalSeq() error {
 	}
 	r.info.UseFixed, r.info.FixedSeq = true, r.opts.Sequence
 	if p.GlobalSeq != 0 && p.GlobalSeq != r.opts.Sequence {
-		return r.Fail(record.NoOffset, "properties", fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.GlobalSeq, r.opts.Sequence))
+		return r.Fail(record.NoOffset, "properties",
+			fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.GlobalSeq, r.opts.Sequence))
 	}
 	return nil
 }
@@ -269,7 +271,8 @@ func (r *Reader) dataBlock(h blocks.Handle) ([]byte, error) {
 }
 
 // readWith reads and verifies a block and decompresses it with unpack.
-func (r *Reader) readWith(h blocks.Handle, field string, check func(byte, []byte, uint32) error, unpack func(byte, []byte) ([]byte, error)) ([]byte, error) {
+func (r *Reader) readWith(h blocks.Handle, field string, check func(byte, []byte, uint32) error,
+	unpack func(byte, []byte) ([]byte, error)) ([]byte, error) {
 	if err := h.Check(r.file.Size); err != nil {
 		return nil, r.Fail(int64(h.Off), field, err)
 	}
@@ -277,7 +280,8 @@ func (r *Reader) readWith(h blocks.Handle, field string, check func(byte, []byte
 	if err := r.file.ReadFull(raw, int64(h.Off)); err != nil {
 		return nil, err
 	}
-	if err := check(r.info.Checksum, raw[:h.Size+1], binary.LittleEndian.Uint32(raw[h.Size+1:])-r.info.context(h.Off)); err != nil {
+	if err := check(r.info.Checksum, raw[:h.Size+1],
+		binary.LittleEndian.Uint32(raw[h.Size+1:])-r.info.context(h.Off)); err != nil {
 		return nil, r.Fail(int64(h.Off), field, err)
 	}
 	codec := r.codec(raw[h.Size])

@@ -92,10 +92,12 @@ func variants() map[string]testsst.Spec {
 	}
 	for version := uint32(1); version <= maxFormatVersion; version++ {
 		for sum := byte(testsst.CRC32C); sum <= testsst.XXH3; sum++ {
-			specs[fmt.Sprintf("version %d checksum %d", version, sum)] = testsst.Spec{Version: version, Checksum: sum, BlockSize: 300}
+			specs[fmt.Sprintf("version %d checksum %d", version, sum)] = testsst.Spec{Version: version, Checksum: sum,
+				BlockSize: 300}
 		}
 		for _, codec := range []byte{testsst.Snappy, testsst.Zlib, testsst.LZ4, testsst.LZ4HC, testsst.Zstd} {
-			specs[fmt.Sprintf("version %d codec %d", version, codec)] = testsst.Spec{Version: version, Codec: codec, BlockSize: 300}
+			specs[fmt.Sprintf("version %d codec %d", version, codec)] = testsst.Spec{Version: version, Codec: codec,
+				BlockSize: 300}
 		}
 	}
 	return specs
@@ -171,14 +173,17 @@ func eachBlock(t *testing.T, r *Reader, f func(blocks.Walk)) {
 }
 
 func TestInfo(t *testing.T) {
-	spec := testsst.Spec{Comparator: "leveldb.BytewiseComparator", Tombstones: []testsst.Entry{testsst.RangeDel("a", 9, "c"), testsst.RangeDel("b", 3, "d")},
-		Props: map[string][]byte{"rocksdb.column.family.id": {3}, "rocksdb.compression": []byte("ZSTD"), "rocksdb.merge.operands": {2}, "rocksdb.num.range-deletions": {2}}}
+	spec := testsst.Spec{Comparator: "leveldb.BytewiseComparator",
+		Tombstones: []testsst.Entry{testsst.RangeDel("a", 9, "c"), testsst.RangeDel("b", 3, "d")},
+		Props: map[string][]byte{"rocksdb.column.family.id": {3}, "rocksdb.compression": []byte("ZSTD"),
+			"rocksdb.merge.operands": {2}, "rocksdb.num.range-deletions": {2}}}
 	r := memoryReader(testsst.MakeTable(t, spec, testsst.SomeEntries(5)), Options{})
 	info, err := r.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Entries != 5 || info.Deletes != 0 || info.Merges != 2 || info.RangeDeletes != 2 || !info.HasFamily || info.Family != 3 || info.UseFixed || info.Version != 2 {
+	if info.Entries != 5 || info.Deletes != 0 || info.Merges != 2 || info.RangeDeletes != 2 || !info.HasFamily ||
+		info.Family != 3 || info.UseFixed || info.Version != 2 {
 		t.Errorf("%+v", info)
 	}
 	got := ""
@@ -192,7 +197,8 @@ func TestInfo(t *testing.T) {
 		t.Errorf("codec %s", c)
 	}
 	for codec, want := range map[byte]string{testsst.Raw: "none", testsst.Snappy: "snappy", testsst.LZ4: "lz4"} {
-		if c := memoryReader(testsst.MakeTable(t, testsst.Spec{Codec: codec}, testsst.SomeEntries(5)), Options{}).Codec(); c != want {
+		c := memoryReader(testsst.MakeTable(t, testsst.Spec{Codec: codec}, testsst.SomeEntries(5)), Options{}).Codec()
+		if c != want {
 			t.Errorf("codec %s, want %s", c, want)
 		}
 	}
@@ -204,7 +210,8 @@ func TestInfo(t *testing.T) {
 // TestIngested: all rows of an ingested table have the sequence number in the MANIFEST.
 func TestIngested(t *testing.T) {
 	for _, patched := range []uint64{0, 77} {
-		b := testsst.MakeTable(t, testsst.Spec{External: true, GlobalSeq: patched, Tombstones: []testsst.Entry{testsst.RangeDel("c", 0, "d")}}, testsst.SomeEntries(5))
+		b := testsst.MakeTable(t, testsst.Spec{External: true, GlobalSeq: patched,
+			Tombstones: []testsst.Entry{testsst.RangeDel("c", 0, "d")}}, testsst.SomeEntries(5))
 		info, err := memoryReader(b, Options{Sequence: 77}).Open()
 		if err != nil || !info.UseFixed || info.FixedSeq != 77 || info.Tombstones[0].Seq != 77 {
 			t.Errorf("patched %d: %+v, %v", patched, info, err)
@@ -240,11 +247,13 @@ func TestRefused(t *testing.T) {
 		got, err := scan(memoryReader(testsst.MakeTable(t, tt.spec, testsst.SomeEntries(5)), Options{}), "")
 		var c *record.CorruptError
 		unsupported := errors.Is(err, base.ErrUnsupported)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || unsupported != tt.unsupported || !errors.As(err, &c) && tt.spec.Label == 0 {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || unsupported != tt.unsupported ||
+			!errors.As(err, &c) && tt.spec.Label == 0 {
 			t.Errorf("%s: %d entries, %v", tt.want, len(got), err)
 		}
 	}
-	for name, magic := range map[string]uint64{"plain table": magicPlain, "cuckoo table": magicCuckoo, "is not that of a table": 1} {
+	for name, magic := range map[string]uint64{"plain table": magicPlain, "cuckoo table": magicCuckoo,
+		"is not that of a table": 1} {
 		b := testsst.MakeTable(t, testsst.Spec{}, testsst.SomeEntries(5))
 		for i := range 8 {
 			b[len(b)-8+i] = byte(magic >> (8 * i))
@@ -353,7 +362,8 @@ func TestReuse(t *testing.T) {
 	var w blocks.Walk
 	for i := range 3 {
 		name := fmt.Sprint(i)
-		if err := os.WriteFile(filepath.Join(dir, name), testsst.MakeTable(t, testsst.Spec{Codec: testsst.Snappy}, testsst.SomeEntries(100*(i+1))), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name),
+			testsst.MakeTable(t, testsst.Spec{Codec: testsst.Snappy}, testsst.SomeEntries(100*(i+1))), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		f, err := set.Open(dir, name, false)

@@ -29,7 +29,8 @@ func TestSkipTo(t *testing.T) {
 					}
 					ok, err := w.SkipTo(off)
 					if err != nil || ok != (want < len(all)) || w.Handle() != all[min(want, len(all)-1)] {
-						t.Fatalf("%s: from block %d of %d to offset %d: %v, %v, want block %d", name, from, len(all), off, ok, err, want)
+						t.Fatalf("%s: from block %d of %d to offset %d: %v, %v, want block %d", name, from, len(all), off, ok,
+							err, want)
 					}
 					if ok, err := w.Next(); err != nil || ok != (want+1 < len(all)) || ok && w.Handle() != all[want+1] {
 						t.Fatalf("%s: after block %d: %v, %v", name, want, ok, err)

@@ -183,7 +183,8 @@ func hasRoom(size, n int) bool {
 // begin ends the block before a row of n bytes that starts a new one.
 func (w *Writer) begin(key []byte, n int) error {
 	if n > MaxRow {
-		w.err = fmt.Errorf("a row of %s bytes is larger than the %s that a table can hold", record.Number(n), record.Number(MaxRow))
+		w.err = fmt.Errorf("a row of %s bytes is larger than the %s that a table can hold", record.Number(n),
+			record.Number(MaxRow))
 		return w.err
 	}
 	if !w.data.empty() {

@@ -51,7 +51,8 @@ func BenchmarkWriter(b *testing.B) {
 	b.Run("pebble", func(b *testing.B) {
 		b.SetBytes(size)
 		for range b.N {
-			w := sstable.NewWriter(discard{}, sstable.WriterOptions{Compression: sstable.SnappyCompression, TableFormat: sstable.TableFormatRocksDBv2,
+			w := sstable.NewWriter(discard{}, sstable.WriterOptions{Compression: sstable.SnappyCompression,
+				TableFormat:  sstable.TableFormatRocksDBv2,
 				FilterPolicy: bloom.FilterPolicy(10), FilterType: sstable.TableFilter, IndexBlockSize: 1 << 30})
 			for i, k := range keys {
 				binary.LittleEndian.PutUint64(varied, uint64(i)*0x9e3779b97f4a7c15)

@@ -60,11 +60,13 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 	for ; n < len(g.Rows); n++ {
 		key, value, end := g.Rows[n].Key, g.Rows[n].Value, g.End(n)
 		row := added + len(key) + len(value) + len(end)
-		if len(key) > maxPlain || len(value) > maxPlain || !hasRoom(size+at, row) || at+maxLengths+row+base.TrailerLen > len(buf) {
+		if len(key) > maxPlain || len(value) > maxPlain || !hasRoom(size+at, row) ||
+			at+maxLengths+row+base.TrailerLen > len(buf) {
 			break
 		}
 		same := base.CommonPrefix(before, key, 0)
-		if same >= len(key) || same >= len(before) || !w.advance(len(g.Prefix)+same, before[same] < key[same], key[same:], g.Tail) {
+		if same >= len(key) || same >= len(before) ||
+			!w.advance(len(g.Prefix)+same, before[same] < key[same], key[same:], g.Tail) {
 			break // add decides
 		}
 		shared := len(g.Prefix) + same

@@ -29,7 +29,8 @@ func grouped(rnd *rand.Rand, rows []row) (out []store.Group) {
 			tail = min(tail, len(r.key)-prefix)
 		}
 		first := part[0]
-		g := store.Group{Prefix: first.key[:prefix], Tail: first.key[len(first.key)-tail:], Suffix: first.value[len(first.value)-suffix:]}
+		g := store.Group{Prefix: first.key[:prefix], Tail: first.key[len(first.key)-tail:],
+			Suffix: first.value[len(first.value)-suffix:]}
 		shortest := slices.MinFunc(part, func(a, b row) int { return len(a.value) - len(b.value) })
 		if rnd.Intn(2) == 0 {
 			suffix = rnd.Intn(min(len(shortest.value), 9) + 1)
@@ -89,7 +90,8 @@ func TestGroups(t *testing.T) {
 // TestGroupOrder has a key out of order in each place of a group, and after one.
 func TestGroupOrder(t *testing.T) {
 	for _, at := range []int{1, 2, 3} {
-		g := store.Group{Prefix: []byte("p"), Tail: []byte("t"), Rows: []store.Row{{Key: []byte("a")}, {Key: []byte("b")}, {Key: []byte("c")}}}
+		g := store.Group{Prefix: []byte("p"), Tail: []byte("t"),
+			Rows: []store.Row{{Key: []byte("a")}, {Key: []byte("b")}, {Key: []byte("c")}}}
 		w := sst.NewWriter(new(bytes.Buffer), options())
 		n, err := 0, error(nil)
 		if at < len(g.Rows) {

@@ -141,7 +141,9 @@ func pebbleReader(t testing.TB, table []byte, c store.Comparer) *sstable.Reader 
 func pebbleComparer(c store.Comparer) *sstable.Comparer {
 	return &sstable.Comparer{Name: c.Name, Compare: c.Compare, Equal: func(a, b []byte) bool { return c.Compare(a, b) == 0 },
 		AbbreviatedKey: func([]byte) uint64 { return 0 }, FormatKey: sstable.DefaultComparer.FormatKey,
-		Separator: func(dst, a, _ []byte) []byte { return append(dst, a...) }, Successor: func(dst, a []byte) []byte { return append(dst, a...) }}
+		Separator: func(dst, a, _ []byte) []byte {
+			return append(dst, a...)
+		}, Successor: func(dst, a []byte) []byte { return append(dst, a...) }}
 }
 
 // pebbleReads checks that Pebble reads the rows, forwards and by seeks to every key.
@@ -155,7 +157,8 @@ func pebbleReads(t *testing.T, table []byte, c store.Comparer, rows []row) {
 	i := 0
 	for k, v := it.First(); k != nil; k, v = it.Next() {
 		value, _, err := v.Value(nil)
-		if err != nil || i >= len(rows) || !bytes.Equal(k.UserKey, rows[i].key) || !bytes.Equal(value, rows[i].value) || k.Trailer != 1<<8|1 {
+		if err != nil || i >= len(rows) || !bytes.Equal(k.UserKey, rows[i].key) || !bytes.Equal(value, rows[i].value) ||
+			k.Trailer != 1<<8|1 {
 			t.Fatalf("row %d: %.40q trailer %#x, %v", i, k.UserKey, k.Trailer, err)
 		}
 		i++

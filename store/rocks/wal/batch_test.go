@@ -21,11 +21,12 @@ import (
 func TestBatchInParts(t *testing.T) {
 	ops := [][]byte{testsst.Op(base.KindLogData, "x")}
 	for i := range 60 {
-		ops = append(ops, testsst.Op(base.KindPut, fmt.Sprintf("key%d", i), strings.Repeat("v", i*17)), testsst.Op(base.KindDelete, "d"),
-			testsst.OpCF(base.KindCFMerge, 3, "m", strings.Repeat("w", 70*i)))
+		ops = append(ops, testsst.Op(base.KindPut, fmt.Sprintf("key%d", i), strings.Repeat("v", i*17)),
+			testsst.Op(base.KindDelete, "d"), testsst.OpCF(base.KindCFMerge, 3, "m", strings.Repeat("w", 70*i)))
 	}
 	large := strings.Repeat("0123456789", LargeValue/9)
-	ops = append(ops, testsst.Op(base.KindPut, "large", large), testsst.Op(base.KindPut, "k", "v"), testsst.Op(base.KindRangeDelete, "a", large), testsst.Op(base.KindMerge, "l", large))
+	ops = append(ops, testsst.Op(base.KindPut, "large", large), testsst.Op(base.KindPut, "k", "v"),
+		testsst.Op(base.KindRangeDelete, "a", large), testsst.Op(base.KindMerge, "l", large))
 	whole := testsst.Batch(7, ops...)
 	cuts := []int{0, 5, 11, 12, len(whole) - 1, len(whole) - len(large), len(whole)}
 	for i := 13; i < len(whole); i += 397_003 {
@@ -73,7 +74,8 @@ func TestLargeAtTheEdges(t *testing.T) {
 		for _, held := range []int{12, len(whole) - 1, len(whole)} {
 			var from bool
 			var size int
-			d := &Batch{Fields: base.Fields{Buf: bytes.Clone(whole[:held])}, src: bytes.NewReader(whole[held:]), rest: int64(len(whole) - held)}
+			d := &Batch{Fields: base.Fields{Buf: bytes.Clone(whole[:held])}, src: bytes.NewReader(whole[held:]),
+				rest: int64(len(whole) - held)}
 			err := d.Decode(func(e Entry) error {
 				from = e.From != nil || e.Size > 0
 				v, err := e.Whole()
@@ -88,7 +90,8 @@ func TestLargeAtTheEdges(t *testing.T) {
 			}
 		}
 		if n > LargeValue { // the last byte is missing, and the value is not read
-			d := &Batch{Fields: base.Fields{Buf: bytes.Clone(whole[:len(whole)-1])}, src: iotest.ErrReader(io.ErrUnexpectedEOF), rest: 1}
+			d := &Batch{Fields: base.Fields{Buf: bytes.Clone(whole[:len(whole)-1])}, src: iotest.ErrReader(io.ErrUnexpectedEOF),
+				rest: 1}
 			if err := d.Decode(func(Entry) error { return nil }); !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("a value without its last byte: %v", err)
 			}

@@ -13,9 +13,12 @@ import (
 
 // FuzzWAL reads a log and its write batches.
 func FuzzWAL(f *testing.F) {
-	f.Add(testsst.Log(7, false, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b"), testsst.OpCF(base.KindCFMerge, 3, "c", "d")), testsst.Batch(3, testsst.Op(base.KindDelete, "x"))))
-	f.Add(testsst.Log(7, true, testsst.Batch(1, testsst.Op(base.KindRangeDelete, "a", "b")), testsst.Batch(2, testsst.Op(base.KindPut, "big", strings.Repeat("x", 2*logfile.BlockSize)))))
-	f.Add(append(testsst.Log(7, true, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b"))), testsst.Log(3, true, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b")))...))
+	f.Add(testsst.Log(7, false, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b"), testsst.OpCF(base.KindCFMerge, 3, "c", "d")),
+		testsst.Batch(3, testsst.Op(base.KindDelete, "x"))))
+	f.Add(testsst.Log(7, true, testsst.Batch(1, testsst.Op(base.KindRangeDelete, "a", "b")),
+		testsst.Batch(2, testsst.Op(base.KindPut, "big", strings.Repeat("x", 2*logfile.BlockSize)))))
+	f.Add(append(testsst.Log(7, true, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b"))),
+		testsst.Log(3, true, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b")))...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, salvage := range []bool{false, true} {
 			l := logfile.NewReader(bytes.NewReader(b), 7)

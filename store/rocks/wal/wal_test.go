@@ -29,19 +29,22 @@ func decode(b []byte) (string, error) {
 
 func TestEntries(t *testing.T) {
 	op, opCF := testsst.Op, testsst.OpCF
-	got, err := decode(testsst.Batch(10, op(base.KindPut, "a", "1"), op(base.KindLogData, "blob"), op(base.KindDelete, "b"), op(base.KindNoop),
-		op(base.KindSingleDelete, "c"), op(base.KindMerge, "d", "2"), op(base.KindRangeDelete, "e", "f"),
+	got, err := decode(testsst.Batch(10, op(base.KindPut, "a", "1"), op(base.KindLogData, "blob"), op(base.KindDelete, "b"),
+		op(base.KindNoop), op(base.KindSingleDelete, "c"), op(base.KindMerge, "d", "2"), op(base.KindRangeDelete, "e", "f"),
 		opCF(base.KindCFPut, 3, "a", ""), opCF(base.KindCFDelete, 300, "b"), opCF(base.KindCFSingleDelete, 3, "c"),
 		opCF(base.KindCFMerge, 3, "d", "4"), opCF(base.KindCFRangeDelete, 3, "e", "f")))
 	want := "10:0/1 a=1, 11:0/0 b=, 12:0/7 c=, 13:0/2 d=2, 14:0/15 e=f, 15:3/1 a=, 16:300/0 b=, 17:3/7 c=, 18:3/2 d=4, 19:3/15 e=f"
 	if got != want || err != nil {
 		t.Errorf("%s, %v\nwant %s", got, err, want)
 	}
-	if got, err := decode(testsst.Batch(base.MaxSequence, op(base.KindPut, "a", "1"))); got != "72057594037927935:0/1 a=1" || err != nil {
+	if got, err := decode(testsst.Batch(base.MaxSequence, op(base.KindPut, "a", "1"))); got != "72057594037927935:0/1 a=1" ||
+		err != nil {
 		t.Errorf("the last sequence number: %s, %v", got, err)
 	}
-	got, err = decode(testsst.Batch(10, op(base.KindWideColumns, "a", "1"), opCF(base.KindCFWideColumns, 3, "b", "2"), op(base.KindWriteTime, "c", "3"),
-		opCF(base.KindCFWriteTime, 3, "d", "4"), op(base.KindBlobIndex, "e", "5"), opCF(base.KindCFBlobIndex, 3, "f", "6"), op(base.KindPut, "g", "7")))
+	got, err = decode(testsst.Batch(10, op(base.KindWideColumns, "a", "1"), opCF(base.KindCFWideColumns, 3, "b", "2"),
+		op(base.KindWriteTime, "c", "3"),
+		opCF(base.KindCFWriteTime, 3, "d", "4"), op(base.KindBlobIndex, "e", "5"), opCF(base.KindCFBlobIndex, 3, "f", "6"),
+		op(base.KindPut, "g", "7")))
 	want = "10:0/22 a=1, 11:3/22 b=2, 12:0/24 c=3, 13:3/24 d=4, 14:0/16 e=5, 15:3/16 f=6, 16:0/1 g=7"
 	if got != want || err != nil {
 		t.Errorf("rows of kinds that are not known: %s, %v\nwant %s", got, err, want)
@@ -79,7 +82,8 @@ func TestRefused(t *testing.T) {
 	} {
 		got, err := decode(tt.batch)
 		var c *record.CorruptError
-		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, base.ErrUnsupported) != tt.unsupported || !errors.As(err, &c) {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, base.ErrUnsupported) != tt.unsupported ||
+			!errors.As(err, &c) {
 			t.Errorf("%q: %s, %v", tt.want, got, err)
 		}
 	}
@@ -122,7 +126,9 @@ func TestNewBatch(t *testing.T) {
 		t.Errorf("sequence numbers %v", all)
 	}
 	stop := errors.New("stop")
-	if err := (&Batch{Fields: base.Fields{Buf: testsst.Batch(1, testsst.Op(base.KindDelete, "a"))}}).Decode(func(Entry) error { return stop }); err != stop {
+	if err := (&Batch{Fields: base.Fields{Buf: testsst.Batch(1, testsst.Op(base.KindDelete, "a"))}}).Decode(func(Entry) error {
+		return stop
+	}); err != stop {
 		t.Errorf("%v", err)
 	}
 }
