@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,10 +62,7 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	err := pass.Run(ctx, todo, a.cores, a.o.shared(), func(ctx context.Context, t *pass.Task) error {
 		return a.runTask(ctx, t, write, commits)
 	})
-	e := commits.Wait()
-	if err == nil {
-		err = e
-	}
+	err = cmp.Or(err, commits.Wait())
 	return a.sources.Err(err)
 }
 

@@ -2,6 +2,7 @@ package nemo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"hash/maphash"
 	"io"
@@ -124,10 +125,7 @@ func (l *listReader) Scan(f func(*listorder.Node) error) error {
 		return err
 	}
 	err = l.scan(it, skip, f)
-	cerr := it.Close()
-	if err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, it.Close())
 	return err
 }
 
@@ -163,10 +161,7 @@ func (l *listReader) Node(seq int64) (n listorder.Node, err error) {
 		}
 	}
 	n.Element = nil
-	cerr := it.Close()
-	if err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, it.Close())
 	return n, err
 }
 

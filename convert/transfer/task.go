@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -77,10 +78,7 @@ func Run(ctx context.Context, t *pass.Task, r *Rules, src format.Source, target 
 		x.waiting = map[int64]*fate{}
 	}
 	err := each(x.reader, func() error { return x.pause(ctx) }, x.batch)
-	e := x.reader.Close()
-	if err == nil {
-		err = e
-	}
+	err = cmp.Or(err, x.reader.Close())
 	if x.writer != nil {
 		if err != nil || r.Refused.Load() {
 			x.writer.Abort()

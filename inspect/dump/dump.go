@@ -2,6 +2,7 @@ package dump
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,10 +95,7 @@ var errLimit = errors.New("limit reached")
 // even after an error, so a reader of commands never gets half a command.
 func (d *Dumper) Run(ctx context.Context) error {
 	err := d.run(ctx)
-	flushed := d.out.Flush()
-	if err == nil {
-		err = flushed
-	}
+	err = cmp.Or(err, d.out.Flush())
 	return err
 }
 

@@ -2,6 +2,7 @@ package keylanes
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"sync"
 
@@ -67,10 +68,7 @@ func (d *Directory) discover() (err error) {
 		return err
 	}
 	defer func() {
-		cerr := it.Close()
-		if err == nil {
-			err = cerr
-		}
+		err = cmp.Or(err, it.Close())
 	}()
 	d.byLen = make(map[int]int)
 	end, dirty := d.layout.From, false

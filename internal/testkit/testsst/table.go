@@ -197,8 +197,7 @@ func (h *TableWriter) filter(seps [][]byte) blocks.Handle {
 	}
 	g := *h
 	g.Spec.IndexType = BinaryIndex
-	top := h.write(g.indexBlock(handles, nil, seps), Raw)
-	return top
+	return h.write(g.indexBlock(handles, nil, seps), Raw)
 }
 
 // properties writes the properties block.

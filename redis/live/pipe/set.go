@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,10 +131,7 @@ func (p *Set) Close(err error) error {
 		p.cancel(err)
 	}
 	for _, to := range p.all() {
-		e := to.close()
-		if err == nil {
-			err = e
-		}
+		err = cmp.Or(err, to.close())
 	}
 	p.cancel(nil)
 	return server.Explain(p.server.Shown, err)

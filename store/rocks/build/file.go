@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"os"
 
 	"kvferry/internal/sys/disk"
@@ -16,9 +17,6 @@ func writeFile(path string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	cerr := f.Close()
-	if err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, f.Close())
 	return err
 }

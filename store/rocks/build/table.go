@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 
@@ -59,10 +60,7 @@ func (t *tableWriter) close() (sst.Written, *disk.Syncing, error) {
 	if err == nil && t.sync != nil {
 		return w, t.sync.Start(t.f), nil
 	}
-	cerr := t.f.Close()
-	if err == nil {
-		err = cerr
-	}
+	err = cmp.Or(err, t.f.Close())
 	return w, nil, err
 }
 
