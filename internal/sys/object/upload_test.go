@@ -354,7 +354,7 @@ func TestUploadDisturbed(t *testing.T) {
 			})
 		}
 		err := x.Publish(t.Context(), u, x.files)
-		if dir && (err == nil || !strings.Contains(err.Error(), "another program wrote objects") ||
+		if dir && (err == nil || !strings.Contains(err.Error(), "something else is written to this directory") ||
 			f.Object("a/new/"+ManifestName) != nil) {
 			t.Errorf("a directory: %v", err)
 		}
