@@ -46,8 +46,7 @@ func (f *Filter) selection(now time.Time) (*filter.Selection, error) {
 		return sel, nil
 	}
 	sel.Filter = filter.Filter{Types: record.Of(f.Types...), DBs: f.Databases, Match: f.Match, Exclude: f.Exclude, Regex: f.Regex,
-		Sample: f.Sample,
-		Where:  f.Func}
+		Sample: f.Sample, Where: f.Func}
 	if len(f.Keys) > 0 {
 		sel.Keys = make(map[string]struct{}, len(f.Keys))
 		for _, k := range f.Keys {

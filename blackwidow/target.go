@@ -53,6 +53,5 @@ func (f *family) part() dataset.Part {
 // Shard returns the writer of one span.
 func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (record.Writer, error) {
 	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: len(types.Types()), Memory: memory,
-		Version: int64(t.version),
-		Layout:  func(part int) *versioned.Layout { return families[part].layout }})
+		Version: int64(t.version), Layout: func(part int) *versioned.Layout { return families[part].layout }})
 }

@@ -95,7 +95,7 @@ func exists(path string) bool {
 func (b *beside) describe(ctx context.Context, byLog bool, o *format.OpenOptions) {
 	add := func(kind string, severity record.Severity, path, detail string) {
 		b.findings = append(b.findings, record.Finding{Kind: kind, Severity: severity, Detail: detail,
-			Place: record.Place{File: filepath.Base(path), Off: record.NoOffset, Level: -1}})
+			Place: record.InFile(filepath.Base(path))})
 	}
 	last, _ := b.LogTime()
 	var held string // by the log, if kvferry reads the dump

@@ -43,11 +43,10 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	}
 	options.Options.Sources.OnReplaced(func(path string) {
 		options.Options.Report(record.Finding{Kind: record.FindReplaced, Severity: record.Note,
-			Place: record.Place{File: path, Off: record.NoOffset, Level: -1}, Detail: "another file took its place while it was read; kvferry read the earlier one"})
+			Place: record.InFile(path), Detail: "another file took its place while it was read; kvferry read the earlier one"})
 	})
 	report := func(kind, path string, severity record.Severity, detail string) {
-		options.Options.Report(record.Finding{Kind: kind, Severity: severity,
-			Place: record.Place{File: path, Off: record.NoOffset, Level: -1}, Detail: detail})
+		options.Options.Report(record.Finding{Kind: kind, Severity: severity, Place: record.InFile(path), Detail: detail})
 	}
 	beside := f.Format.Limits().Beside
 	for _, s := range f.unread(tried) {

@@ -19,8 +19,7 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 	}
 	of := func(t record.Type, element func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 		return &versioned.Codec{Type: t, Data: codec.FamilyDefault, DataRows: below, DecodeMeta: decodeMeta, Element: element,
-			Check:    check(t),
-			Encoding: versioned.Encoding{AppendRow: sp.AppendVersion}}
+			Check: check(t), Encoding: versioned.Encoding{AppendRow: sp.AppendVersion}}
 	}
 	strings, lists, sets, zsets := of(record.String, named), of(record.List, item), of(record.Set, member), of(record.ZSet,
 		scored)

@@ -160,8 +160,7 @@ func (e *Export) Finish(found int) error {
 // complete gives the files their names, writes the manifest and makes all of it durable.
 func (e *Export) complete(found int) error {
 	m := manifest{head: head{Parquet: version, Creator: e.o.Creator, Source: e.o.Source, Home: jsonl.Text(e.o.Home),
-		Rows: e.o.rows(), Text: e.o.Text,
-		Now: e.o.Now.UTC().Format(time.RFC3339Nano)}}
+		Rows: e.o.rows(), Text: e.o.Text, Now: e.o.Now.UTC().Format(time.RFC3339Nano)}}
 	slices.SortFunc(e.files, func(a, b written) int {
 		return cmp.Or(cmp.Compare(a.line.Type, b.line.Type), cmp.Compare(a.part, b.part), cmp.Compare(a.n, b.n))
 	})

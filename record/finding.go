@@ -45,6 +45,9 @@ type Place struct {
 	Seq   uint64 // sequence number
 }
 
+// InFile returns the place of a whole file.
+func InFile(name string) Place { return Place{File: name, Off: NoOffset, Level: -1} }
+
 // placeJSON is the known part of a place.
 type placeJSON struct {
 	File  string `json:"file,omitempty"`

@@ -86,8 +86,7 @@ func (d *Digest) Sub(e Digest) {
 
 // Equal compares two digests. If seconds is true, it compares expiries in seconds, for formats that store seconds.
 func (d Digest) Equal(e Digest, seconds bool) bool {
-	return d.Records == e.Records && d.Elements == e.Elements && d.Seconds == e.Seconds &&
-		(seconds || d.Millis == e.Millis)
+	return d.Records == e.Records && d.Elements == e.Elements && d.Seconds == e.Seconds && (seconds || d.Millis == e.Millis)
 }
 
 // Hasher computes the digest of one record after the other. The zero Hasher is ready to use.

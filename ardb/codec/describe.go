@@ -69,14 +69,12 @@ func keyFields(b []byte, k *Key, named bool, err error) []format.Field {
 		return append(out, whole("key", b, "key"))
 	}
 	user := k.prefix - len(k.User)
-	out = append(out,
-		format.Field{Name: "key length", Value: int64(len(k.User)), Where: "key", Off: at, Len: user - at},
+	out = append(out, format.Field{Name: "key length", Value: int64(len(k.User)), Where: "key", Off: at, Len: user - at},
 		format.Field{Name: "key", Value: k.User, Where: "key", Off: user, Len: len(k.User)})
 	if len(b) < k.prefix+2 {
 		return out
 	}
-	out = append(out,
-		format.Field{Name: "type", Value: k.Kind.String(), Where: "key", Off: k.prefix, Len: 1},
+	out = append(out, format.Field{Name: "type", Value: k.Kind.String(), Where: "key", Off: k.prefix, Len: 1},
 		format.Field{Name: "count", Value: int64(int8(b[k.prefix+1])), Where: "key", Off: k.prefix + 1, Len: 1})
 	if err != nil {
 		return out

@@ -344,8 +344,7 @@ func header(from, to int) func(*fixtures.Rand, *framed) (string, string) {
 	}
 }
 
-var logForgeries = append(shuffled(byLogEnd),
-	forgery[*framed]{"write-sequence", header(0, 8)},
+var logForgeries = append(shuffled(byLogEnd), forgery[*framed]{"write-sequence", header(0, 8)},
 	forgery[*framed]{"write-count", header(8, 12)},
 	forgery[*framed]{"entry-tag", func(r *fixtures.Rand, f *framed) (string, string) {
 		at := r.Intn(len(f.records))
@@ -460,8 +459,7 @@ var manifestForgeries = append(shuffled(byManifest),
 		e := fixtures.Pick(r, edits)
 		f.records[e.record] = slices.Delete(f.records[e.record], e.start, e.end)
 		return fmt.Sprintf(": %d", e.number), ""
-	}},
-	forgery[*framed]{"table-level", inFile(func(e *fileEdit) (int, int) { return e.level, e.level + 1 })},
+	}}, forgery[*framed]{"table-level", inFile(func(e *fileEdit) (int, int) { return e.level, e.level + 1 })},
 	forgery[*framed]{"table-bounds", inFile(func(e *fileEdit) (int, int) { return e.bounds, e.end })},
 	forgery[*framed]{"edit-byte", func(r *fixtures.Rand, f *framed) (string, string) {
 		at := r.Intn(len(f.records))

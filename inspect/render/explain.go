@@ -152,8 +152,7 @@ func (p *ExplainText) verdict(x *explain.Result) {
 			escape.Text(stateText(&s)))
 	}
 	fmt.Fprintf(p.out, "%s, %s alive; %s, %s of them dead\n", record.Count(x.Rows, "row"), record.Number(x.Alive),
-		record.Count(x.Bytes, "byte"),
-		record.Number(x.Dead))
+		record.Count(x.Bytes, "byte"), record.Number(x.Dead))
 }
 
 func typeName(t record.Type) string {

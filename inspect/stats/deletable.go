@@ -70,8 +70,7 @@ func (a *About) lasting(t *tree) (out []Deletable) {
 			if never.Records > 0 && all.Records >= expiringOf && never.Records <= all.Records/expiringOf {
 				pattern, _ := a.pattern(parts, n.own)
 				out = append(out, Deletable{Why: "no-expiry", DB: db, Pattern: pattern, Records: never.Records,
-					Bytes: never.Bytes,
-					Of:    all.Records, Command: a.command(
+					Bytes: never.Bytes, Of: all.Records, Command: a.command(
 						append([]string{"keys", "--no-expiry", "--match", glob(pattern)}, a.in(db)...)...)})
 			}
 		}

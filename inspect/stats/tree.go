@@ -303,8 +303,7 @@ const maxPlaces = 128
 
 func newPlaces(to *tree, delimiter string, depth int, db string) *places {
 	p := &places{Shaper: keyshape.Shaper{Delimiter: delimiter, Depth: cmp.Or(depth, keyshape.MaxDepth),
-		Crowded: make(map[string]bool)},
-		to: to, db: db, by: make(map[string]*Count)}
+		Crowded: make(map[string]bool)}, to: to, db: db, by: make(map[string]*Count)}
 	p.template = keyshape.HasTemplates(delimiter)
 	return p
 }

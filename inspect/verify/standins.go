@@ -40,7 +40,7 @@ func (s *standIns) opener(open store.Opener) store.Opener {
 // finding turns the error of opening a store into a finding.
 func (s *standIns) finding(dir string, err error) record.Finding {
 	f := record.Finding{Kind: record.FindUnreadableStore, Severity: record.Error, Detail: err.Error(),
-		Unread: inspect.DataOf(dir), Place: record.Place{File: s.stores.Relative(dir), Off: record.NoOffset, Level: -1}}
+		Unread: inspect.DataOf(dir), Place: record.InFile(s.stores.Relative(dir))}
 	var missing *store.MissingError
 	var c *record.CorruptError
 	switch {

@@ -192,8 +192,7 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 // corrupt reports damage in a file as a finding.
 func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
-		Place:  c.Place(v.stores.File(c.File)),
-		Detail: c.Reason()}
+		Place: c.Place(v.stores.File(c.File)), Detail: c.Reason()}
 	if record.IsNewer(c) {
 		f.Kind = record.FindNewer
 	}

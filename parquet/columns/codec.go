@@ -66,8 +66,7 @@ func encode(dst, src []byte, flat bool) ([]byte, error) {
 	if z == nil {
 		var err error
 		z, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithWindowSize(PageBytes),
-			zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
+			zstd.WithWindowSize(PageBytes), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
 			zstd.WithNoEntropyCompression(flat))
 		if err != nil {
 			return nil, err

@@ -173,8 +173,7 @@ func (s *source) damage(e *format.Env, f *file, group int, err error) error {
 		what = fmt.Sprintf("rows of row group %d are missing from there on", group)
 	}
 	found := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error,
-		Place:  record.Place{File: f.name, Off: c.Off, Level: -1},
-		Detail: c.Reason() + "; " + what}
+		Place: record.Place{File: f.name, Off: c.Off, Level: -1}, Detail: c.Reason() + "; " + what}
 	if record.IsNewer(err) {
 		found.Kind = record.FindNewer
 	}

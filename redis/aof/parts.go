@@ -74,8 +74,7 @@ func (g *guess) refused() bool { return !g.backup && (!g.named || g.missing != "
 
 // finding is the finding about the log.
 func (g *guess) finding() record.Finding {
-	f := record.Finding{Kind: FindManifest, Severity: record.Error,
-		Place: record.Place{File: filepath.Base(g.manifest), Off: record.NoOffset, Level: -1}}
+	f := record.Finding{Kind: FindManifest, Severity: record.Error, Place: record.InFile(filepath.Base(g.manifest))}
 	switch {
 	case g.backup:
 		f.Severity, f.Detail = record.Note, "the base has no manifest, as a backup of Redis 8.10 before BACKUP SEAL; increments would follow it"
@@ -118,8 +117,7 @@ func (l *Log) reportLeft(report func(record.Finding)) {
 		}
 	}
 	for _, p := range l.left {
-		f := record.Finding{Kind: record.FindDatasetBeside, Severity: record.Note,
-			Place:  record.Place{File: p.name, Off: record.NoOffset, Level: -1},
+		f := record.Finding{Kind: record.FindDatasetBeside, Severity: record.Note, Place: record.InFile(p.name),
 			Detail: "the manifest of the log does not list this file, so a server does not load it"}
 		if p.seq > last {
 			f.Severity, f.Detail = record.Warning, f.Detail+"; it is newer than the listed files, so the manifest may be an old copy"

@@ -300,8 +300,7 @@ func (r *replay) stopped(kind string, off int64, why string) {
 	r.report(record.Finding{Kind: kind, Severity: record.Error, Place: r.place(off),
 		Detail: why + "; kvferry does not read the rest of the log", Unread: rest,
 		Lost: fmt.Sprintf("the log from offset %s of %s on, %s of %s (%s)", record.Number(off), r.file, record.Bytes(rest),
-			record.Bytes(all), record.Percent(rest, all)),
-		Sure: "a log does not say how many commands follow"})
+			record.Bytes(all), record.Percent(rest, all)), Sure: "a log does not say how many commands follow"})
 }
 
 // cutOff reports an incomplete end of the last file.

@@ -57,7 +57,7 @@ func (c *copier) librariesOf(p sent, known map[string]libraryOf) error {
 		}
 		if first.sum != lib.sum {
 			dataset.Report(c.options, record.Finding{Kind: FindLibraryDiffers, Severity: record.Error,
-				Place: record.Place{File: c.server.Shown, Off: record.NoOffset, Level: -1},
+				Place: record.InFile(c.server.Shown),
 				Detail: fmt.Sprintf("function library %s has other code on %s than on %s, whose code kvferry reads",
 					record.Quote([]byte(name)), lib.host, first.host)})
 		}

@@ -57,7 +57,7 @@ func (c *copier) unread(db string, key []byte, err error) error {
 	}
 	dataset.Report(c.options, record.Finding{Kind: files.DamageKind(err), Severity: record.Error, DB: db,
 		Keyspace: files.Keyspace, Key: bytes.Clone(key),
-		Place: record.Place{File: c.server.Shown, Off: record.NoOffset, Level: -1}, Detail: detail + "; kvferry does not read it"})
+		Place: record.InFile(c.server.Shown), Detail: detail + "; kvferry does not read it"})
 	return nil
 }
 

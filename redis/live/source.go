@@ -72,8 +72,7 @@ func (c *copier) all(ctx context.Context) error {
 		err := c.replica(ctx, host)
 		var forbidden *forbiddenError
 		if errors.As(err, &forbidden) {
-			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note,
-				Place:  record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
+			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note, Place: record.InFile(s.Shown),
 				Detail: fmt.Sprintf("%v; kvferry reads its keys with SCAN and DUMP, each at a different moment", err)})
 			if err := c.to.back(mark{n: headLen}); err != nil {
 				return err
@@ -99,8 +98,7 @@ func (c *copier) oneNode(ctx context.Context) {
 	if !s.OneOfSeveral(ctx) {
 		return
 	}
-	dataset.Report(c.options, record.Finding{Kind: FindOneNode, Severity: record.Warning,
-		Place: record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
+	dataset.Report(c.options, record.Finding{Kind: FindOneNode, Severity: record.Warning, Place: record.InFile(s.Shown),
 		Detail: fmt.Sprintf("this is one node of a cluster, and kvferry reads its keys only: for all of them write %s%s",
 			server.Scheme(s.TLS, true), s.Host)})
 }

@@ -257,7 +257,7 @@ func (it *iterator) seek(key []byte) error {
 func (it *iterator) Place() record.Place { return it.w.c.place() }
 
 func (c *cursor) place() record.Place {
-	p := record.Place{File: dataFile, Off: record.NoOffset, Level: -1}
+	p := record.InFile(dataFile)
 	if len(c.levels) > 0 {
 		p.Off = c.k.env.offset(c.leafPage())
 	}

@@ -142,7 +142,7 @@ func (s *sortedRows) SeekGE(key []byte) error {
 
 // Place returns the file without an offset, which is not kept for sorted rows.
 func (s *sortedRows) Place() record.Place {
-	return record.Place{File: dataFile, Off: record.NoOffset, Level: -1}
+	return record.InFile(dataFile)
 }
 
 // Tally adds the rows.

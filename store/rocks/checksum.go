@@ -28,7 +28,7 @@ func (c *checksums) check(ctx context.Context, ks *family, f *files.File, name s
 	if want.Func == "" {
 		return nil
 	}
-	at := record.Place{File: name, Off: record.NoOffset, Level: -1}
+	at := record.InFile(name)
 	if want.Func != manifest.ChecksumCRC32C {
 		if !c.unknown[want.Func] {
 			c.unknown[want.Func] = true

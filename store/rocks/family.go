@@ -98,8 +98,7 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 		// Damage that a salvage skipped, and a torn tail, were reported when the logs were loaded.
 		if err != nil && err != logfile.ErrTorn && !ks.Env.Salvage {
 			ks.Env.Report(record.Finding{Kind: lsm.Newer(record.FindDamagedFile, err), Severity: record.Error,
-				Keyspace: ks.Name(), Place: p,
-				Detail: "log record: " + lsm.Reason(err)})
+				Keyspace: ks.Name(), Place: p, Detail: "log record: " + lsm.Reason(err)})
 		}
 	}
 	return nil

@@ -77,8 +77,7 @@ func (db *database) walFlag() string { return cmp.Or(db.opts.WALFlag, "--wal-dir
 
 // noLog is the finding for a directory without logs.
 func (db *database) noLog(needed bool) record.Finding {
-	f := record.Finding{Kind: "no-log", Severity: record.Warning,
-		Place: record.Place{File: db.version.Name, Off: record.NoOffset, Level: -1},
+	f := record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.InFile(db.version.Name),
 		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) has none, but when the files were copied from a stopped or " +
 			"running server the last writes are missing; pass " + db.walFlag() + " with the directory of the logs if there are any"}
 	if !needed {

@@ -60,8 +60,7 @@ func (db *database) checkLastSequence() {
 	if !tables {
 		return
 	}
-	db.report(record.Finding{Kind: record.FindLastSequence, Severity: record.Warning,
-		Place: record.Place{File: db.version.Name, Off: record.NoOffset, Level: -1},
+	db.report(record.Finding{Kind: record.FindLastSequence, Severity: record.Warning, Place: record.InFile(db.version.Name),
 		Detail: "the last sequence number is 0 and there are rows, as earlier versions of kvferry wrote them: a server that compacts while a " +
 			"snapshot from before its first write is held (SCAN and KEYS take them) loses every row; convert it to its own format before a server opens it"})
 }
@@ -145,8 +144,7 @@ func (j *logJudge) unflushed() {
 	if j.db.opts.AllowLive || j.db.behind != nil {
 		return
 	}
-	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error,
-		Place: record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}}
+	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: record.InFile(j.db.version.Name)}
 	logs, last := j.db.logs, uint64(0)
 	for _, flush := range flushes {
 		written := false

@@ -45,8 +45,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name())
 		if ext == blobExt && !known[e.Name()] {
-			db.report(record.Finding{Kind: "unreferenced-blobs", Severity: record.Note,
-				Place:  record.Place{File: e.Name(), Off: record.NoOffset, Level: -1},
+			db.report(record.Finding{Kind: "unreferenced-blobs", Severity: record.Note, Place: record.InFile(e.Name()),
 				Detail: "the blob file is not listed in the MANIFEST; kvferry does not read it"})
 		}
 		if !base.IsTable(ext) || known[e.Name()] {
@@ -57,7 +56,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 			return false, err
 		}
 		complete = complete && clear
-		f.Place = record.Place{File: e.Name(), Off: record.NoOffset, Level: -1}
+		f.Place = record.InFile(e.Name())
 		db.report(f)
 	}
 	return complete, nil

@@ -158,8 +158,7 @@ func pairTable(b *bytes.Buffer, formats, all []format.Format) {
 		"Each database stays a database (a directory in nemo and blackwidow, a namespace in Ardb and\n"+
 		"Kvrocks); `--db NAME` selects some of them. Columns rdb and aof are for RDB 9: an older\n"+
 		"`--rdb-version` loses more, a newer one less. Column redis lists what the oldest servers\n"+
-		"lose; newer ones lose less.",
-		append([]string{"from"}, names(targets)...)...)
+		"lose; newer ones lose less.", append([]string{"from"}, names(targets)...)...)
 	for _, from := range all {
 		if !slices.ContainsFunc(formats, func(f format.Format) bool {
 			return f.Name() == from.Name() && (from == f || from.Limits().Types != f.Limits().Types)

@@ -261,8 +261,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		SampleBytes: int64(f.tried), Namespace: f.namespace, RenameDB: f.renameDB, Cluster: f.cluster, NoCluster: !f.cluster &&
 			cmd.Flags().Changed("cluster"), SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename,
-		Prefer:  f.conflict.prefer,
-		Traffic: &runOf(cmd.Context()).traffic}
+		Prefer: f.conflict.prefer, Traffic: &runOf(cmd.Context()).traffic}
 	f.sampleDry(o)
 	if err := f.checkParts(); err != nil {
 		return nil, err

@@ -161,8 +161,7 @@ func (f *inspectFlags) collect(ctx context.Context, d *Dataset, rep *inspect.Par
 	location string) (out *stats.Result, err error) {
 	err = d.ordered(ctx, func() error {
 		o := &stats.Options{Scan: *d.Scan, Location: location, Stores: d.Stores, Top: f.top, Delimiter: string(f.delimiter),
-			Depth: f.depth,
-			Redis: f.redis || d.Opened.Source.Format().Limits().Place.IsRedis()}
+			Depth: f.depth, Redis: f.redis || d.Opened.Source.Format().Limits().Place.IsRedis()}
 		if rep == nil {
 			out, err = stats.Collect(ctx, o)
 			return err

@@ -134,8 +134,7 @@ func (r *Reader) CheckCount(rows int64) {
 		return
 	}
 	r.Report(&r.store.Metas, record.Finding{Kind: FindCountMismatch, Severity: record.Error, Type: r.h.Type, Key: r.h.Key,
-		Place: r.Place(),
-		Detail: fmt.Sprintf("count is %s, rows found: %s", record.Number(r.m.Count),
+		Place: r.Place(), Detail: fmt.Sprintf("count is %s, rows found: %s", record.Number(r.m.Count),
 			record.Number(rows)), Missing: max(r.m.Count-rows, 0), None: rows == 0})
 }
 

@@ -199,8 +199,7 @@ func (r *reader) take() error {
 	r.key = append(r.key[:0], r.cur.Key...)
 	c := &r.cur
 	r.header = record.Header{DB: r.db, Type: c.Type, Key: r.key, ExpireMS: c.ExpireMS, Len: int64(len(c.Elems)), Last: c.Last,
-		ByName:  c.ByName,
-		Expired: c.ExpireMS != 0 && c.ExpireMS < r.env.Now.UnixMilli()}
+		ByName: c.ByName, Expired: c.ExpireMS != 0 && c.ExpireMS < r.env.Now.UnixMilli()}
 	if r.s.Fail != nil {
 		if err := r.s.Fail(&r.header, r.env); err != nil {
 			return err

@@ -71,8 +71,7 @@ func checkLookups(t testing.TB, src format.Source, h *record.Header, whole []rec
 		}
 		var found Findings
 		r := RecordsOf(t, src, h.DB, record.Of(h.Type), format.KeySpan(h.Key),
-			&format.Env{Now: fixtures.Clock, TempDir: t.TempDir(),
-				Start: start, RecordsOnly: true, Report: found.Report})
+			&format.Env{Now: fixtures.Clock, TempDir: t.TempDir(), Start: start, RecordsOnly: true, Report: found.Report})
 		got, err := r.Next()
 		if err != nil && (err != io.EOF || at < len(whole)) {
 			t.Fatalf("%s %q, element %d: %v", h.Type, h.Key, at, err)

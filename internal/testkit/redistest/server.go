@@ -154,8 +154,7 @@ func (s *Server) loaded(pid int) bool {
 		return strings.HasPrefix(err.Error(), "NOAUTH")
 	}
 	text, _ := info.([]byte)
-	return bytes.Contains(text, fmt.Appendf(nil, "process_id:%d\r\n", pid)) &&
-		bytes.Contains(text, []byte("\nloading:0\r\n"))
+	return bytes.Contains(text, fmt.Appendf(nil, "process_id:%d\r\n", pid)) && bytes.Contains(text, []byte("\nloading:0\r\n"))
 }
 
 // Kill kills the server, like a crash.

@@ -206,8 +206,7 @@ func (ks *Keyspace) mended(t *Table, h blocks.Handle, m *blocks.MendedError, err
 	}
 	ks.Damaged(t.Place(h.Off), m.Unread, m.Rest == nil, what)
 	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.name,
-		Place:  t.Place(h.Off),
-		Detail: "without the index it is not proved " + m.Unproved()})
+		Place: t.Place(h.Off), Detail: "without the index it is not proved " + m.Unproved()})
 }
 
 // Newer returns the finding kind for an error: a newer engine may have written anything this reader does not support.

@@ -71,8 +71,7 @@ func notStore(dir string) error {
 	if n := len(entries) - len(names); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("%s: %w: there is no %s, only %s%s", dir, store.ErrNotStore, CurrentName,
-		strings.Join(names, ", "), more)
+	return fmt.Errorf("%s: %w: there is no %s, only %s%s", dir, store.ErrNotStore, CurrentName, strings.Join(names, ", "), more)
 }
 
 // IsStore reports whether a directory is a database, or was one: without CURRENT the other files of an engine show it.

@@ -362,7 +362,7 @@ func TestAtomicGroups(t *testing.T) {
 		t.Errorf("%d column families, want 3", n)
 	}
 	want := record.Finding{Kind: "torn-manifest", Severity: record.Error,
-		Place:  record.Place{File: "MANIFEST-000005", Off: record.NoOffset, Level: -1},
+		Place:  record.InFile("MANIFEST-000005"),
 		Detail: "the MANIFEST ends within an atomic group; the 2 edits of it that are there are not applied"}
 	if !reflect.DeepEqual(found, []record.Finding{want}) {
 		t.Errorf("findings %+v, want %+v", found, want)

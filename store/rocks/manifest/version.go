@@ -134,8 +134,7 @@ func (v *Version) replay(ctx context.Context, log *logfile.Reader, report func(r
 		v.reportUnknown(e, off, report)
 	}
 	if len(v.group) > 0 {
-		report(record.Finding{Kind: "torn-manifest", Severity: record.Error,
-			Place: record.Place{File: v.Name, Off: record.NoOffset, Level: -1},
+		report(record.Finding{Kind: "torn-manifest", Severity: record.Error, Place: record.InFile(v.Name),
 			Detail: fmt.Sprintf("the MANIFEST ends within an atomic group; the %d edits of it that are there are not applied",
 				len(v.group))})
 	}

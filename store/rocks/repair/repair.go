@@ -328,7 +328,7 @@ func (b *rebuilder) add(t *foundTable) error {
 
 // note reports a finding about a file.
 func (b *rebuilder) note(s record.Severity, kind, file, detail string) {
-	at := record.Place{File: file, Off: record.NoOffset, Level: -1}
+	at := record.InFile(file)
 	if kind == record.FindDamagedBlock {
 		at.Level = 0
 	}
@@ -338,7 +338,7 @@ func (b *rebuilder) note(s record.Severity, kind, file, detail string) {
 // causeOf returns the finding for the error that made the rebuild necessary.
 func causeOf(dir string, err error) record.Finding {
 	f := record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Detail: lsm.Reason(err),
-		Place: record.Place{File: manifest.CurrentName, Off: record.NoOffset, Level: -1}}
+		Place: record.InFile(manifest.CurrentName)}
 	var missing *store.MissingError
 	var c *record.CorruptError
 	switch {

@@ -37,8 +37,7 @@ func (x *indexBlock) open(b []byte, p *Properties) error {
 	if err != nil {
 		return err
 	}
-	*x = indexBlock{Block: bl, buf: x.buf[:0], delta: p.IndexDelta, userKeys: p.IndexUser,
-		firstKey: p.IndexType == indexFirstKey}
+	*x = indexBlock{Block: bl, buf: x.buf[:0], delta: p.IndexDelta, userKeys: p.IndexUser, firstKey: p.IndexType == indexFirstKey}
 	return nil
 }
 
