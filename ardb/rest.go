@@ -17,7 +17,7 @@ import (
 func (s *source) countRest(e *format.Env) error {
 	for _, sp := range s.rest {
 		r := &rest{src: s, sp: sp, env: e, seen: map[string]bool{}}
-		rows := dataset.Rest{Keyspace: sp.Keyspace, Label: sp.Label, Judge: r.judge}
+		rows := dataset.Rest{Keyspace: sp.Keyspace, Label: sp.Label, Judge: r.classify}
 		if sp.Named {
 			rows.Jump = r.jump
 		}
@@ -67,8 +67,8 @@ func (r *rest) jump(raw []byte) (next []byte, ok bool) {
 	return next, true
 }
 
-// judge classifies a row.
-func (r *rest) judge(raw, value []byte) (record.Class, error) {
+// classify returns the class of a row.
+func (r *rest) classify(raw, value []byte) (record.Class, error) {
 	if ns, _ := r.namespace(raw); ns != nil {
 		return record.Malformed, malformed(FindMalformedKey, errBehind)
 	}

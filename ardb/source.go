@@ -57,7 +57,7 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	if s.store, err = o.Store(ctx, home, &opts); err != nil {
 		return nil, engine.Unopened(err, dir, home, kind)
 	}
-	if err := s.settle(ctx, dir, o, &opts); err != nil {
+	if err := s.openNamespaces(ctx, dir, o, &opts); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
 	return s, nil
@@ -81,9 +81,9 @@ func circleOf(keyspace string, key []byte, kind byte) string {
 	return keyspace + "\x00" + string(key) + string(kind)
 }
 
-// settle finds the namespaces. It opens an LMDB file a second time, sorted, if the file is not in the
+// openNamespaces finds the namespaces. It opens an LMDB file a second time, sorted, if the file is not in the
 // comparator's order: from its second run on, the stock server searches it in byte order.
-func (s *source) settle(ctx context.Context, dir string, o *format.OpenOptions, opts *store.Options) error {
+func (s *source) openNamespaces(ctx context.Context, dir string, o *format.OpenOptions, opts *store.Options) error {
 	if s.kind == engine.LevelDB {
 		return s.findNamespaces(opts)
 	}

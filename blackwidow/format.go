@@ -120,7 +120,7 @@ func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
 	named := false
 	look := dataset.Look{Names: dirs(), Home: isHome,
 		Judge: func(name string, s *format.StoreEvidence) (string, bool) {
-			why, not, own := familyOf(name).judge(s)
+			why, not, own := familyOf(name).matchStore(s)
 			named = named || own
 			return why, !not
 		}}
@@ -131,9 +131,9 @@ func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
 	return v
 }
 
-// judge reports whether a directory with the right name may be a store of the family. own is true for an order
+// matchStore reports whether a directory with the right name may be a store of the family. own is true for an order
 // unique to blackwidow.
-func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
+func (f *family) matchStore(s *format.StoreEvidence) (why string, not, own bool) {
 	if s.Kind != "rocksdb" {
 		return fmt.Sprintf("%s is a %s directory; blackwidow uses RocksDB", s.Path, s.Kind), true, false
 	}

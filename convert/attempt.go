@@ -194,7 +194,7 @@ func (a *attempt) judgeTasks() error {
 	if err != nil {
 		return err
 	}
-	return a.judge(t, t.Losses.List())
+	return a.mayPublish(t, t.Losses.List())
 }
 
 // foresee runs the tasks once without writing. It detects losses and existing keys before the first write, because
@@ -274,7 +274,7 @@ func (a *attempt) plan(ctx context.Context) error {
 	if len(lost) == 0 {
 		return err
 	}
-	if loss := a.o.judge(lost); loss != nil && none == nil {
+	if loss := a.o.markAllowed(lost); loss != nil && none == nil {
 		return loss
 	}
 	return fmt.Errorf("%w; some data is unreadable: %s", err, lost[0].Samples[0].Detail)

@@ -128,7 +128,7 @@ func (d *dryRun) sample(a *attempt, ctx context.Context) error {
 		rep.Unseen = a.unseen(rep)
 	}
 	a.rep = rep
-	if err := a.judge(t, rep.Losses); err != nil {
+	if err := a.mayPublish(t, rep.Losses); err != nil {
 		return err
 	}
 	return a.conflicts()

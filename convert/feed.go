@@ -162,7 +162,7 @@ func (f *Feeder) pass(ctx context.Context, to format.Format, workers int, librar
 		return nil, err
 	}
 	rep := a.report(t)
-	if err := a.judge(t, rep.Losses); err != nil && !errors.As(err, &nothing) {
+	if err := a.mayPublish(t, rep.Losses); err != nil && !errors.As(err, &nothing) {
 		return rep, err
 	}
 	_, err = a.target.Finish(ctx)

@@ -230,8 +230,8 @@ func (o *Options) allows(kind string) bool {
 	return slices.Contains(o.AllowLoss, kind) || kind == record.LossSameName && (o.Prefer != nil || o.Rename)
 }
 
-// judge marks the allowed losses and returns an error if any loss is not allowed.
-func (o *Options) judge(losses []result.LossKind) error {
+// markAllowed marks the allowed losses and returns an error if any loss is not allowed.
+func (o *Options) markAllowed(losses []result.LossKind) error {
 	return result.Judge(losses, format.LocationName(o.Target.Format), o.allows)
 }
 

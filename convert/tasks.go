@@ -95,9 +95,9 @@ func (a *attempt) commit(t *pass.Task, res *result.Result) (err error) {
 	return a.work.Append(work.Entry{Task: res})
 }
 
-// judge decides from the totals whether the target may be published. It marks the allowed losses.
-func (a *attempt) judge(t *result.Totals, losses []result.LossKind) error {
-	if err := a.o.judge(losses); err != nil {
+// mayPublish decides from the totals whether the target may be published. It marks the allowed losses.
+func (a *attempt) mayPublish(t *result.Totals, losses []result.LossKind) error {
+	if err := a.o.markAllowed(losses); err != nil {
 		return err
 	}
 	if err := t.Ledger.Check(); err != nil {

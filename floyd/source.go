@@ -65,7 +65,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 		s.DBs = s.DBs[:len(s.DBs)-1]
 		return false, nil
 	}
-	sp, err := db.settle(s.Dir, dir, s.slots, o)
+	sp, err := db.findSpread(s.Dir, dir, s.slots, o)
 	if sp.instances > s.as.instances {
 		s.as = sp
 	}
@@ -101,8 +101,8 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 	return true, nil
 }
 
-// settle finds out how keys are spread, unless the number of slots is known, and reports missing instances.
-func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) (spread, error) {
+// findSpread finds out how keys are spread, unless the number of slots is known, and reports missing instances.
+func (db *opened) findSpread(root, dir string, slots int, o *format.OpenOptions) (spread, error) {
 	sp := spread{slots, db.n}
 	if slots == 0 {
 		sums, err := db.someKeys()
@@ -125,7 +125,7 @@ func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) (sp
 	for i, st := range db.instances {
 		st.Judge(func() versioned.Judge {
 			own := &placer{slots: sp.slots, instances: sp.instances}
-			return func(pass *versioned.Pass) (bool, error) { return p.judge(pass, own, i) }
+			return func(pass *versioned.Pass) (bool, error) { return p.checkPlace(pass, own, i) }
 		})
 	}
 	return sp, nil
@@ -217,9 +217,9 @@ type placing struct {
 	instances map[int]*versioned.Store
 }
 
-// judge checks a record of instance i. A record in the wrong instance is a finding. It is left out if the same
+// checkPlace checks a record of instance i. A record in the wrong instance is a finding. It is left out if the same
 // key exists in the right instance, or in an earlier wrong one.
-func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err error) {
+func (p *placing) checkPlace(pass *versioned.Pass, own *placer, i int) (ok bool, err error) {
 	m := pass.Meta()
 	k := &pass.Store().Metas
 	if m.Tail > 0 {

@@ -107,8 +107,8 @@ func (s *source) countIndex(p *versioned.Pass) error {
 	return err
 }
 
-// judge looks for the index row of an expiring key, by which the server would delete it.
-func (s *source) judge(p *versioned.Pass) (bool, error) {
+// findIndexRow looks for the index row of an expiring key, by which the server would delete it.
+func (s *source) findIndexRow(p *versioned.Pass) (bool, error) {
 	m, family := p.Meta(), p.Store().Metas.Name()
 	if m.Fields.Lower == 0 || !p.Env().Deep || !s.dialects[family].slots {
 		return true, nil

@@ -37,14 +37,14 @@ func open(ctx context.Context, f flash, dir string, o *format.OpenOptions) (*sou
 		return nil, err
 	}
 	s.store = st
-	if err := s.settle(o); err != nil {
+	if err := s.assignRoles(o); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	return s, nil
 }
 
-// settle assigns roles to the families.
-func (s *source) settle(o *format.OpenOptions) error {
+// assignRoles assigns roles to the families.
+func (s *source) assignRoles(o *format.OpenOptions) error {
 	for _, ks := range s.store.Keyspaces() {
 		if c := ks.Comparer(); !c.IsBytewise() {
 			return fmt.Errorf("%s: column family %s is ordered by %s; all of KeyDB's are in byte order", s.Dir, ks.Name(), c.Name)
@@ -166,7 +166,7 @@ func (s *source) openDatabases(o *format.OpenOptions) error {
 func (s *source) open(family string) *versioned.Database {
 	st := versioned.NewStore(s.dialects[family].layout(family), s.names[family], "",
 		func(name string) store.Keyspace { return s.families[name] }, nil)
-	st.Judge(func() versioned.Judge { return s.judge })
+	st.Judge(func() versioned.Judge { return s.findIndexRow })
 	return &versioned.Database{Name: s.names[family], Stores: []*versioned.Store{st}}
 }
 

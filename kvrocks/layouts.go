@@ -137,8 +137,8 @@ func (s *source) check(t record.Type, index bool, raw, value []byte) (user []byt
 	return k.Key, keyErr, valueErr
 }
 
-// judge notes oddities of a record that the server accepts.
-func judge(p *versioned.Pass) (bool, error) {
+// noteOddities notes oddities of a record that the server accepts.
+func noteOddities(p *versioned.Pass) (bool, error) {
 	const day = 24 * 60 * 60 * 1000 * 1000
 	m := p.Meta()
 	if e := p.Env(); e.Deep && codec.Version(m.Version)>>codec.VersionCounter > codec.Version(e.Now.UnixMicro()+day) {

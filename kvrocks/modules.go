@@ -72,14 +72,14 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 			}
 			return 0, io.EOF
 		}
-		if n := x.take(dst, rows, skip); n > 0 {
+		if n := x.convertRows(dst, rows, skip); n > 0 {
 			return n, nil
 		}
 	}
 }
 
-// take converts rows to elements.
-func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n int) {
+// convertRows converts rows to elements.
+func (x *moduleReader) convertRows(dst []record.Element, rows []store.Row, skip int) (n int) {
 	x.arena = x.arena[:0]
 	for i := range rows {
 		version, sub, _ := versionOf(rows[i].Key[skip:])

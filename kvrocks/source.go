@@ -46,7 +46,7 @@ func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOption
 		return nil, err
 	}
 	s.store = st
-	if err := s.settle(ctx, o); err != nil {
+	if err := s.findFamilies(ctx, o); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	return s, nil
@@ -58,8 +58,8 @@ func openStore(ctx context.Context, dir string, o *format.OpenOptions) (store.St
 		o)
 }
 
-// settle finds the column families and the namespaces.
-func (s *source) settle(ctx context.Context, o *format.OpenOptions) error {
+// findFamilies finds the column families and the namespaces.
+func (s *source) findFamilies(ctx context.Context, o *format.OpenOptions) error {
 	for _, ks := range s.store.Keyspaces() {
 		if c := ks.Comparer(); !c.IsBytewise() {
 			return fmt.Errorf("%s: column family %s is ordered by %s; all of Kvrocks's are in byte order", s.Dir, ks.Name(),
@@ -159,7 +159,7 @@ func (s *source) open(name string, n int) *versioned.Store {
 		return &dataset.Slice{Keyspace: s.families[family], Lo: l.From, Hi: l.To, Of: n,
 			Holds: func(raw []byte) bool { return bytes.HasPrefix(raw, l.From) }}
 	}, nil)
-	st.Judge(func() versioned.Judge { return judge })
+	st.Judge(func() versioned.Judge { return noteOddities })
 	return st
 }
 

@@ -96,7 +96,7 @@ type booked struct {
 
 // Next counts the last batch.
 func (b *booked) Next() (*Batch, error) {
-	b.settle()
+	b.bookRows()
 	next, err := b.r.Next()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (b *booked) Next() (*Batch, error) {
 	return next, nil
 }
 
-func (b *booked) settle() {
+func (b *booked) bookRows() {
 	if b.batch != nil {
 		b.books.AddEnded(b.batch)
 		b.batch = nil
@@ -114,7 +114,7 @@ func (b *booked) settle() {
 
 // Close counts the last batch and closes the reader.
 func (b *booked) Close() error {
-	b.settle()
+	b.bookRows()
 	b.books.Close(b.ledger)
 	return b.r.Close()
 }

@@ -167,7 +167,7 @@ type order struct {
 
 // sorted yields the items of a span. The first caller for some types scans the file and sorts; others wait for it.
 func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, span format.Span, e *format.Env) (items, error) {
-	o, err := s.take(db, t)
+	o, err := s.pinOrder(db, t)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +181,8 @@ func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, spa
 	return out, nil
 }
 
-// take returns the order for some types, or the bare one, and pins it until release. It closes the other unpinned orders.
-func (s *source) take(db *database, t record.TypeSet) (o *order, err error) {
+// pinOrder returns the order for some types, or the bare one, and pins it until release. It closes the other unpinned orders.
+func (s *source) pinOrder(db *database, t record.TypeSet) (o *order, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := s.orders[:0]

@@ -177,7 +177,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	}
 	if r.h.Keyless != record.Keyed {
 		r.done = true
-		return r.whole(dst)
+		return r.readOnly(dst)
 	}
 	if r.later() && !r.some {
 		if err := r.items.(*sorter).fetch(r.item); err != nil {
@@ -230,8 +230,8 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 // UnkeptDetail is the text of FindUnreadMeta for a result of Decoder.Unkept.
 func UnkeptDetail(what string) string { return what + "; records have no place for that" }
 
-// whole returns a function library or module data as one element.
-func (r *reader) whole(dst []record.Element) (int, error) {
+// readOnly returns a function library or module data as one element.
+func (r *reader) readOnly(dst []record.Element) (int, error) {
 	it := r.item
 	value := it.Value
 	if value == nil {

@@ -174,7 +174,7 @@ func (t *target) Adopt(n int, db string, tables []store.Table) error {
 // Finish joins the sections into a file, which replaces the directory.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	joined := filepath.Join(t.dir, "joined")
-	if err := t.settle(); err != nil {
+	if err := t.awaitSynced(); err != nil {
 		return nil, err
 	}
 	if err := t.join(ctx, joined); err != nil {
@@ -199,8 +199,8 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.format.Open(ctx, t.dir, t.o.Reopen)
 }
 
-// settle waits until all sections are synced.
-func (t *target) settle() error {
+// awaitSynced waits until all sections are synced.
+func (t *target) awaitSynced() error {
 	var errs []error
 	for _, p := range t.sections {
 		errs = append(errs, p.durable.Wait())
@@ -210,7 +210,7 @@ func (t *target) settle() error {
 
 // Abort removes the written files.
 func (t *target) Abort() {
-	t.settle() // waits for syncs, which hold the files open
+	t.awaitSynced() // waits for syncs, which hold the files open
 	disk.RemoveAll(t.dir)
 	disk.RemoveAll(t.dir + ".sections")
 }

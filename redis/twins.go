@@ -150,7 +150,7 @@ func (t *twins) repeated() (out []int64, err error) {
 // among reports whether others contains an item with the same key.
 func (t *twins) among(others []place, p *place) (bool, error) {
 	for i := range others {
-		if err := errors.Join(t.look(p), t.look(&others[i])); err != nil {
+		if err := errors.Join(t.readKey(p), t.readKey(&others[i])); err != nil {
 			return false, err
 		}
 		if others[i].db == p.db && bytes.Equal(others[i].key, p.key) {
@@ -160,8 +160,8 @@ func (t *twins) among(others []place, p *place) (bool, error) {
 	return false, nil
 }
 
-// look reads the key of an item if that has not happened yet.
-func (t *twins) look(p *place) error {
+// readKey reads the key of an item if that has not happened yet.
+func (t *twins) readKey(p *place) error {
 	if p.key != nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ func Describe(keyspace string, key, value []byte, named bool) format.Row {
 	row := format.Row{Kind: "unknown row", Version: -1, Count: -1}
 	if keyspace == LMDBNamespace {
 		row.Kind = "namespace"
-		row.Fields = []format.Field{whole("entry", key, "key"), whole("namespace", value, "value")}
+		row.Fields = []format.Field{wholeField("entry", key, "key"), wholeField("namespace", value, "value")}
 		return row
 	}
 	k, err := DecodeKey(key, named)
@@ -51,7 +51,7 @@ func describeMeta(row *format.Row, v *Value) {
 	}
 }
 
-func whole(name string, b []byte, where string) format.Field {
+func wholeField(name string, b []byte, where string) format.Field {
 	return format.Field{Name: name, Value: b, Where: where, Len: len(b)}
 }
 
@@ -66,7 +66,7 @@ func keyFields(b []byte, k *Key, named bool, err error) []format.Field {
 		}
 	}
 	if k.prefix == 0 {
-		return append(out, whole("key", b, "key"))
+		return append(out, wholeField("key", b, "key"))
 	}
 	user := k.prefix - len(k.User)
 	out = append(out, format.Field{Name: "key length", Value: int64(len(k.User)), Where: "key", Off: at, Len: user - at},

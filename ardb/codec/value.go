@@ -38,8 +38,8 @@ func (k Kind) IsMeta() bool {
 	return false
 }
 
-// known reports whether a server writes values of a kind.
-func (k Kind) known() bool {
+// isWritten reports whether a server writes values of a kind.
+func (k Kind) isWritten() bool {
 	return k >= KindMeta && k <= KindPending || k == KindTTL || k == KindOperand
 }
 
@@ -58,7 +58,7 @@ func (v *Value) Split(b []byte) (err error) {
 	v.Kind = Kind(b[0])
 	off := 1
 	switch {
-	case !v.Kind.known():
+	case !v.Kind.isWritten():
 		return record.Unknown(0, "type", fmt.Sprintf("type %d", b[0]))
 	case v.Kind.IsMeta():
 		if off, err = v.meta(b); err != nil {

@@ -158,7 +158,7 @@ func (h *harness) judgeForged(c *class, p *patient, d damage, hidden, label stri
 	c.count("format " + p.s.target)
 	for i, did := range x.commands() {
 		if did.name != "diff" {
-			c.judge(did.name, did.outcome, sound[i].outcome, label, func() string { return hidden })
+			c.compareOutcomes(did.name, did.outcome, sound[i].outcome, label, func() string { return hidden })
 		}
 	}
 	if x.diff.panic != "" || x.diff.slow {

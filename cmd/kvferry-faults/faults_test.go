@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		{"no end", "hung", outcome{slow: true}, "", 1},
 	} {
 		k := class{counts: map[string]int{}}
-		k.judge("dump", &c.got, sound, c.name, func() string { return c.nature })
+		k.compareOutcomes("dump", &c.got, sound, c.name, func() string { return c.nature })
 		if k.counts[c.want] != 1 || len(k.wrong) != c.wrong {
 			t.Errorf("%s: %v, %q", c.name, k.counts, k.wrong)
 		}

@@ -32,8 +32,8 @@ func (c *class) fail(format string, args ...any) {
 	fmt.Printf("WRONG %s\n", c.wrong[len(c.wrong)-1])
 }
 
-// judge compares a command's outcome on a damaged source with its outcome on the sound source.
-func (c *class) judge(command string, got, sound *outcome, label string, nature func() string) {
+// compareOutcomes compares a command's outcome on a damaged source with its outcome on the sound source.
+func (c *class) compareOutcomes(command string, got, sound *outcome, label string, nature func() string) {
 	switch {
 	case got.panic != "":
 		c.count("panicked")
@@ -80,10 +80,10 @@ func (h *harness) damaged(c *class, n int) error {
 		return err
 	}
 	nature := func() string { return undetectable(p, d) }
-	c.judge("dump", h.run.dump(p.dir), s.dump, label, nature)
-	c.judge("verify", h.run.verify(p.dir), s.verify, label, nature)
+	c.compareOutcomes("dump", h.run.dump(p.dir), s.dump, label, nature)
+	c.compareOutcomes("verify", h.run.verify(p.dir), s.verify, label, nature)
 	if r.Chance(30) && s.convert.code == 0 {
-		c.judge("convert", h.run.convert(p.dir, s.target), s.convert, label, nature)
+		c.compareOutcomes("convert", h.run.convert(p.dir, s.target), s.convert, label, nature)
 	}
 	if after, err := listing(p.dir); err != nil || !slices.Equal(before, after) {
 		c.fail("%s: the source was changed: %v", label, err)

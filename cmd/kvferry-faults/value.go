@@ -223,24 +223,24 @@ func (x *taker) len() uint64 {
 
 // number takes a length, or the first byte of a special string.
 func (x *taker) number() (n uint64, special byte) {
-	c := x.take(1)[0]
+	c := x.takeBytes(1)[0]
 	switch {
 	case c>>6 == 0:
 		return uint64(c), 0
 	case c>>6 == 1:
-		return uint64(c&0x3f)<<8 | uint64(x.take(1)[0]), 0
+		return uint64(c&0x3f)<<8 | uint64(x.takeBytes(1)[0]), 0
 	case c == 0x80:
-		return uint64(binary.BigEndian.Uint32(x.take(4))), 0
+		return uint64(binary.BigEndian.Uint32(x.takeBytes(4))), 0
 	case c == 0x81:
-		return binary.BigEndian.Uint64(x.take(8)), 0
+		return binary.BigEndian.Uint64(x.takeBytes(8)), 0
 	case c < 0xC0 || c > 0xC3:
 		x.err = errPart
 	}
 	return 0, c
 }
 
-// take takes n bytes, or returns zeros if too few are left.
-func (x *taker) take(n uint64) []byte {
+// takeBytes takes n bytes, or returns zeros if too few are left.
+func (x *taker) takeBytes(n uint64) []byte {
 	if n > uint64(len(x.b)) {
 		x.err = errPart
 		return make([]byte, min(n, 8))
@@ -250,7 +250,7 @@ func (x *taker) take(n uint64) []byte {
 	return b
 }
 
-func (x *taker) raw(n uint64) { x.add(part{kind: partRaw, b: x.take(n)}) }
+func (x *taker) raw(n uint64) { x.add(part{kind: partRaw, b: x.takeBytes(n)}) }
 
 func (x *taker) text() { x.add(part{kind: partText, b: x.string()}) }
 
@@ -258,10 +258,10 @@ func (x *taker) packed(kind pack.Kind) { x.add(part{kind: partPack, b: x.string(
 
 // score takes a score as text, with its length.
 func (x *taker) score() {
-	c := x.take(1)[0]
+	c := x.takeBytes(1)[0]
 	b := []byte{c}
 	if c < 253 {
-		b = append(b, x.take(uint64(c))...)
+		b = append(b, x.takeBytes(uint64(c))...)
 	}
 	x.add(part{kind: partRaw, b: b})
 }
@@ -270,14 +270,14 @@ func (x *taker) string() []byte {
 	n, special := x.number()
 	switch special {
 	case 0:
-		return x.take(n)
+		return x.takeBytes(n)
 	case 0xC3:
 		clen, _ := x.number()
 		ulen, _ := x.number()
-		b, err := lzf.Append(nil, x.take(clen), ulen)
+		b, err := lzf.Append(nil, x.takeBytes(clen), ulen)
 		x.err = errors.Join(x.err, err)
 		return b
 	}
-	x.take(1 << (special & 3))
+	x.takeBytes(1 << (special & 3))
 	return []byte("12")
 }

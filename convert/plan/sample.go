@@ -35,7 +35,7 @@ type Sample struct {
 func TakeSample(src format.Source, p *Plan, budget int64) (*Sample, error) {
 	s := &Sample{Whole: p.Bytes <= budget, least: max(min(leastSample, budget/8), 1)}
 	for _, tasks := range pieces(p.Tasks) {
-		if err := s.take(src, p, tasks, budget); err != nil {
+		if err := s.addPiece(src, p, tasks, budget); err != nil {
 			return nil, err
 		}
 	}
@@ -54,8 +54,8 @@ func pieces(tasks []pass.Task) (out [][]pass.Task) {
 	return out
 }
 
-// take samples a piece.
-func (s *Sample) take(src format.Source, p *Plan, tasks []pass.Task, budget int64) error {
+// addPiece samples a piece.
+func (s *Sample) addPiece(src format.Source, p *Plan, tasks []pass.Task, budget int64) error {
 	size := pass.Bytes(tasks)
 	want := max(int64(float64(budget)*float64(size)/float64(max(p.Bytes, 1))), min(size, s.least))
 	var cells []cell

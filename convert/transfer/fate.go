@@ -47,7 +47,7 @@ func (x *task) follow(b *record.Batch) {
 				f.lapses = x.lapses(f.lapses, &r.Header, f.digest)
 			}
 		}
-		x.settle(f)
+		x.countFate(f)
 	}
 }
 
@@ -68,11 +68,11 @@ func (x *task) decided(n int64, skipped bool) {
 	f := x.waiting[n]
 	delete(x.waiting, n)
 	f.decided, f.skipped = true, skipped
-	x.settle(f)
+	x.countFate(f)
 }
 
-// settle counts a record once it has ended and its outcome is known.
-func (x *task) settle(f *fate) {
+// countFate counts a record once it has ended and its outcome is known.
+func (x *task) countFate(f *fate) {
 	if !f.ended || !f.decided {
 		return
 	}
@@ -104,7 +104,7 @@ func (x *task) book(b *record.Batch) {
 func (x *task) bookRest() {
 	for _, f := range x.waiting {
 		f.decided = true
-		x.settle(f)
+		x.countFate(f)
 	}
 	clear(x.waiting)
 }

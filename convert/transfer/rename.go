@@ -91,7 +91,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *Names) err
 			continue
 		}
 		if !x.isTaken(x.header.Key) {
-			if err := x.look(records); err != nil {
+			if err := x.findKept(records); err != nil {
 				return err
 			}
 			continue
@@ -108,8 +108,8 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *Names) err
 	}
 }
 
-// look reads the current record until it finds an element that the target keeps. Only then the record takes its name.
-func (x *task) look(records *record.Walker) error {
+// findKept reads the current record until it finds an element that the target keeps. Only then the record takes its name.
+func (x *task) findKept(records *record.Walker) error {
 	x.lastKey, x.hasLast = append(x.lastKey[:0], x.header.Key...), false
 	for count := 0; ; {
 		if x.hasLast = x.keeps(int64(count)); x.hasLast {

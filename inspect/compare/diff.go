@@ -352,6 +352,6 @@ func (d *differ) single(s, other *side, which Side) error {
 			return err
 		}
 		x.Index, x.IndexB = x.Index+1, x.IndexB+1
-		s.take()
+		s.nextRecord()
 	}
 }

@@ -36,8 +36,8 @@ func (d *differ) byItem(a, b *side, x *Difference) error {
 		case ia == nil || ib == nil:
 			err = d.items(x, count(ia), count(ib))
 		case ia.equal(ib):
-			wa.take()
-			wb.take()
+			wa.takeElement()
+			wb.takeElement()
 		case len(ia.value) > largeItem || len(ib.value) > largeItem:
 			err = d.items(x, 1, 1)
 		default:
@@ -75,8 +75,8 @@ func (d *differ) realign(x *Difference) error {
 			return err
 		}
 		for range e.same {
-			wa.take()
-			wb.take()
+			wa.takeElement()
+			wb.takeElement()
 		}
 	}
 	return nil
@@ -109,10 +109,10 @@ func (d *differ) items(x *Difference, na, nb int) error {
 			}
 		}
 		if ia != nil {
-			wa.take()
+			wa.takeElement()
 		}
 		if ib != nil {
-			wb.take()
+			wb.takeElement()
 		}
 	}
 	return nil
@@ -150,13 +150,13 @@ func (w *window) peek() (*item, error) {
 	return &w.head, nil
 }
 
-func (w *window) take() {
+func (w *window) takeElement() {
 	w.index++
 	if len(w.ahead) > 0 {
 		w.ahead = w.ahead[1:]
 		return
 	}
-	w.s.take()
+	w.s.nextRecord()
 }
 
 // seed makes the sums of a process; they are compared only with each other.
@@ -183,7 +183,7 @@ func (w *window) fill() error {
 		}
 		w.ahead = append(w.ahead, item{bytes.Clone(e.Value), maphash.Bytes(seed, e.Value)})
 		size += len(e.Value)
-		w.s.take()
+		w.s.nextRecord()
 	}
 	return nil
 }

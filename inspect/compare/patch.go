@@ -102,7 +102,7 @@ func (d *differ) decide(ctx context.Context, p dbPair, todo *decisions) error {
 	if err != nil {
 		return err
 	}
-	return todo.settle()
+	return todo.writeHeld()
 }
 
 // decideOne decides on the operation for the head of a if c ≤ 0, or of b if c > 0.
@@ -275,7 +275,7 @@ func newDecisions(dir string) (*decisions, error) {
 // add holds a decision until the key changes. inA is true if A has the record.
 func (d *decisions) add(x *decision, inA bool) error {
 	if bare := x.header.Keyless; d.key == nil || bare != d.bare || !bytes.Equal(d.key, x.header.Key) {
-		if err := d.settle(); err != nil {
+		if err := d.writeHeld(); err != nil {
 			return err
 		}
 		d.key, d.bare = record.KeepKey(nil, x.header.Key), bare
@@ -290,8 +290,8 @@ func (d *decisions) add(x *decision, inA bool) error {
 	return nil
 }
 
-// settle writes the held decisions for a key.
-func (d *decisions) settle() error {
+// writeHeld writes the held decisions for a key.
+func (d *decisions) writeHeld() error {
 	for _, x := range d.held {
 		if x.op == "" || x.op == patch.Delete && d.kept {
 			continue

@@ -194,7 +194,7 @@ func TestDecisions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.settle(); err != nil {
+	if err := d.writeHeld(); err != nil {
 		t.Fatal(err)
 	}
 	next, err := d.read()

@@ -75,10 +75,10 @@ func (d *differ) byName(a, b *side, x *Difference) error {
 			}
 		}
 		if ea != nil {
-			a.take()
+			a.nextRecord()
 		}
 		if eb != nil {
-			b.take()
+			b.nextRecord()
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (s *side) peek() (*record.Element, error) {
 	return &s.batch[0], nil
 }
 
-func (s *side) take() { s.at++ }
+func (s *side) nextRecord() { s.at++ }
 
 func (s *side) first() *record.Header { return s.head }
 

@@ -59,11 +59,11 @@ func Rows(ctx context.Context, o *RowsOptions) (int64, error) {
 			return n, err
 		}
 	}
-	return n, o.known()
+	return n, o.checkKeyspaces()
 }
 
-// known checks that the requested keyspaces exist.
-func (o *RowsOptions) known() error {
+// checkKeyspaces checks that the requested keyspaces exist.
+func (o *RowsOptions) checkKeyspaces() error {
 	var have []string
 	for _, ks := range o.Source.Keyspaces() {
 		if !wanted(have, ks.Name) || len(have) == 0 {

@@ -134,8 +134,8 @@ func (p *partialNode) node() (*node, error) {
 	return n, nil
 }
 
-// take adds the tree of a part.
-func (t *tree) take(db string, p *partialNode) error {
+// addTree adds the tree of a part.
+func (t *tree) addTree(db string, p *partialNode) error {
 	n, err := p.node()
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func Merge(parts []*Partial) (*Result, error) {
 	o.Scan.Now = time.UnixMilli(about.NowMS)
 	v, ledger := newCounter(o, "", to), new(record.Ledger)
 	for _, p := range parts {
-		if err := v.take(p); err != nil {
+		if err := v.addPart(p); err != nil {
 			return nil, err
 		}
 		for _, r := range p.Ledger {
@@ -172,8 +172,8 @@ func Merge(parts []*Partial) (*Result, error) {
 	return v.result(about, ledger), nil
 }
 
-// take adds a part.
-func (v *counter) take(p *Partial) error {
+// addPart adds a part.
+func (v *counter) addPart(p *Partial) error {
 	for i := range p.Types {
 		t := &p.Types[i]
 		if t.Type == 0 || int(t.Type) >= record.NumTypes || t.Records < 0 || t.Expiring < 0 {
@@ -196,7 +196,7 @@ func (v *counter) take(p *Partial) error {
 		v.values.count(&twin{valueID{t.Size, t.Hi, t.Lo}, t.Count, t.Keys})
 	}
 	for i := range p.Roots {
-		if err := v.places.to.take(string(p.Roots[i].DB), &p.Roots[i]); err != nil {
+		if err := v.places.to.addTree(string(p.Roots[i].DB), &p.Roots[i]); err != nil {
 			return err
 		}
 	}

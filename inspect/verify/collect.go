@@ -54,10 +54,10 @@ func newCollector(keep int) *collector {
 }
 
 // report takes a finding.
-func (c *collector) report(f record.Finding) { c.take(f) }
+func (c *collector) report(f record.Finding) { c.addFinding(f) }
 
-// take adds a finding and reports whether it is new: the same damage of a file counts once.
-func (c *collector) take(f record.Finding) bool {
+// addFinding adds a finding and reports whether it is new: the same damage of a file counts once.
+func (c *collector) addFinding(f record.Finding) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if d := placeOf(&f); d.file != "" {

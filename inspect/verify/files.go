@@ -42,9 +42,9 @@ func (v *verifier) files(ctx context.Context, src format.Source) error {
 	if v.res.Data += v.stores.Data(); v.res.Data == 0 {
 		v.res.Data = v.res.Bytes
 	}
-	v.looked = v.o.Files == Always || v.o.Files == Automatic && v.suspicious(v.whole())
+	v.looked = v.o.Files == Always || v.o.Files == Automatic && v.suspicious(v.readsAll())
 	if v.found.split { // what this part has read is no reason: Merge knows all
-		v.looked = v.o.Files == Always || v.o.Files == Automatic && (v.whole() && v.listed == unlisted ||
+		v.looked = v.o.Files == Always || v.o.Files == Automatic && (v.readsAll() && v.listed == unlisted ||
 			len(v.stores.All()) == 0)
 	}
 	if !v.looked {
@@ -107,8 +107,8 @@ func (v *verifier) listing() (said int64) {
 	return said
 }
 
-// whole reports whether all rows are read: the selection covers all types of all databases, and no span of keys.
-func (v *verifier) whole() bool {
+// readsAll reports whether all rows are read: the selection covers all types of all databases, and no span of keys.
+func (v *verifier) readsAll() bool {
 	sel := v.o.Scan.Selected()
 	return sel.Types == 0 && len(sel.DBs) == 0 && sel.Spans() == nil
 }
@@ -116,7 +116,7 @@ func (v *verifier) whole() bool {
 // concerns reports whether a store can hold selected records.
 func (v *verifier) concerns(src format.Source, st inspect.StoreDir) bool {
 	sel := v.o.Scan.Selected()
-	if v.whole() {
+	if v.readsAll() {
 		return true
 	}
 	owned := inspect.Owners(src)

@@ -94,7 +94,7 @@ func (p *Partial) Failed(least record.Severity) bool {
 func (v *verifier) partial() *Partial {
 	r := &v.res
 	p := &Partial{Format: r.Format, Records: r.Records, Expired: r.Expired, Elements: r.Elements, Entries: r.Entries,
-		Files: r.Files, Bytes: r.Bytes, Data: r.Data, Look: v.o.Files, Whole: v.whole(), Listed: v.listed, Looked: v.looked,
+		Files: r.Files, Bytes: r.Bytes, Data: r.Data, Look: v.o.Files, Whole: v.readsAll(), Listed: v.listed, Looked: v.looked,
 		MaxFindings: v.o.MaxFindings, Databases: texts(r.Databases), Unread: texts(r.Unread),
 		InFiles: wire(v.found.all[:v.rows]), InBlocks: wire(v.found.all[v.rows:]), Damage: wire(v.damage)}
 	_, kept, counts := v.found.findings()
@@ -153,7 +153,7 @@ func Merge(parts []*Partial) (*Outcome, error) {
 	v := newVerifier(&Options{MaxFindings: first.MaxFindings, Files: first.Look})
 	skipped := make(map[wireFile]bool)
 	for _, p := range parts {
-		v.take(p)
+		v.addPart(p)
 		for _, s := range p.Skipped {
 			skipped[s] = true
 		}
@@ -170,15 +170,15 @@ func Merge(parts []*Partial) (*Outcome, error) {
 	v.leftover()
 	for _, p := range parts {
 		for i := range p.InBlocks {
-			v.found.take(p.InBlocks[i].finding())
+			v.found.addFinding(p.InBlocks[i].finding())
 		}
 	}
 	v.accounts()
 	return v.result(), nil
 }
 
-// take adds a part.
-func (v *verifier) take(p *Partial) {
+// addPart adds a part.
+func (v *verifier) addPart(p *Partial) {
 	r := &v.res
 	r.Records, r.Expired, r.Elements, r.Entries = r.Records+p.Records, r.Expired+p.Expired, r.Elements+p.Elements,
 		r.Entries+p.Entries
@@ -188,7 +188,7 @@ func (v *verifier) take(p *Partial) {
 		}
 	}
 	for i := range p.InFiles {
-		v.found.take(p.InFiles[i].finding())
+		v.found.addFinding(p.InFiles[i].finding())
 	}
 	for i := range p.Counts {
 		v.found.count(&p.Counts[i])

@@ -127,7 +127,7 @@ func (v *verifier) fromStore(f record.Finding) {
 	if placeOf(&f).file == "" && !v.reading && v.o.Scan.Share.K > 1 {
 		return // every part finds it when it opens the source: it belongs to the first
 	}
-	if v.found.take(f) && f.Skipped() {
+	if v.found.addFinding(f) && f.Skipped() {
 		v.passed++
 		if v.found.split {
 			v.skipped = append(v.skipped, placeOf(&f))
@@ -145,7 +145,7 @@ func (v *verifier) count(f record.Finding) {
 // open opens the source. It returns a nil source if that fails and a finding gives the reason.
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	failing := standIns{stores: &v.stores, report: func(f record.Finding) {
-		if v.found.take(f) && f.Kind != record.FindMissingFile { // which result adds
+		if v.found.addFinding(f) && f.Kind != record.FindMissingFile { // which result adds
 			v.res.Data += f.Unread
 		}
 	}, unread: v.unreadStore, keyspaces: v.o.Keyspaces}

@@ -244,7 +244,7 @@ func kindByte(sub []byte, most byte) (byte, error) {
 	if len(sub) == 0 {
 		return 0, record.Short(0, "kind", 1, 0)
 	}
-	return sub[0], known(sub, 0, 0, "kind", most)
+	return sub[0], checkAtMost(sub, 0, 0, "kind", most)
 }
 
 // Part is a row of a value that only Kvrocks understands.

@@ -224,7 +224,7 @@ func (m *Meta) checkExtras(off int) error {
 	case KindHash:
 		return checkHash(m.Extras, off)
 	case KindJSON:
-		return known(m.Extras, off, 0, "format", jsonCBOR)
+		return checkAtMost(m.Extras, off, 0, "format", jsonCBOR)
 	case KindStream:
 		if have > n {
 			n = StreamExtras
@@ -238,11 +238,11 @@ func (m *Meta) checkExtras(off int) error {
 	if err := Exact(m.Extras, off, m.Kind.String(), n); err != nil || m.Kind != KindHyperLogLog {
 		return err
 	}
-	return known(m.Extras, off, 0, "encoding", HLLDense)
+	return checkAtMost(m.Extras, off, 0, "encoding", HLLDense)
 }
 
-// known checks that the byte b[at] is at most most; b is at offset off in the value.
-func known(b []byte, off, at int, field string, most byte) error {
+// checkAtMost checks that the byte b[at] is at most most; b is at offset off in the value.
+func checkAtMost(b []byte, off, at int, field string, most byte) error {
 	if b[at] > most {
 		return newer(off+at, field, "%d is not known", b[at])
 	}

@@ -106,7 +106,7 @@ func (g *giant) mend() error {
 func (g *giant) forward() error {
 	l, c := &g.links, g.chain
 	for c.at != 0 {
-		seq, slot, v, err := g.look(c.at, false)
+		seq, slot, v, err := g.readNode(c.at, false)
 		if err != nil {
 			return err
 		}
@@ -131,14 +131,14 @@ func (g *giant) forward() error {
 	return nil
 }
 
-// look returns a node's seq, its slot and the content of the slot; for a hole, those of the node after it, or
+// readNode returns a node's seq, its slot and the content of the slot; for a hole, those of the node after it, or
 // before it if back is set.
-func (g *giant) look(at int64, back bool) (seq, slot int64, v uint64, err error) {
-	slot, v, err = g.links.look(at)
+func (g *giant) readNode(at int64, back bool) (seq, slot int64, v uint64, err error) {
+	slot, v, err = g.links.readSlot(at)
 	if err != nil || v != noNode {
 		return at, slot, v, err
 	}
-	h, err := g.holes.look(at)
+	h, err := g.holes.findHole(at)
 	if err != nil {
 		return at, 0, noNode, err
 	}
@@ -146,7 +146,7 @@ func (g *giant) look(at int64, back bool) (seq, slot int64, v uint64, err error)
 	if back {
 		seq = h.before
 	}
-	slot, v, err = g.links.look(seq)
+	slot, v, err = g.links.readSlot(seq)
 	return seq, slot, v, err
 }
 
@@ -169,14 +169,14 @@ func (g *giant) findHoles() (err error) {
 func (g *giant) back() error {
 	l, c := &g.links, g.chain
 	at := g.l.right
-	if _, _, v, err := g.look(at, true); err != nil || v == noNode || v&reachedBit != 0 {
+	if _, _, v, err := g.readNode(at, true); err != nil || v == noNode || v&reachedBit != 0 {
 		return err
 	}
 	if err := g.turn(); err != nil {
 		return err
 	}
 	for {
-		seq, slot, v, err := g.look(at, true)
+		seq, slot, v, err := g.readNode(at, true)
 		if err != nil || v == noNode || v&reachedBit != 0 {
 			return err
 		}
@@ -289,7 +289,7 @@ func (g *giant) emit(dst []record.Element) (int, error) {
 	}
 	seq, prev := int64(binary.LittleEndian.Uint64(key)), int64(binary.LittleEndian.Uint64(key[seqLen:]))
 	if prev != g.last && int64(rank) < g.chain.count {
-		h, err := g.holes.look(prev)
+		h, err := g.holes.findHole(prev)
 		if err != nil {
 			return 0, err
 		}

@@ -163,13 +163,13 @@ func (hs *holes) find(s *extsort.Sorter, l *links, dir string, memory int64) err
 	return f.end()
 }
 
-// look returns the hole of a seq, or the zero hole.
-func (hs *holes) look(seq int64) (hole, error) {
-	h, err := hs.narrow.look(seq)
+// findHole returns the hole of a seq, or the zero hole.
+func (hs *holes) findHole(seq int64) (hole, error) {
+	h, err := hs.narrow.findHole(seq)
 	if err != nil || h.seq != 0 {
 		return h, err
 	}
-	return hs.wide.look(seq)
+	return hs.wide.findHole(seq)
 }
 
 // size returns the memory used by hs.
@@ -192,7 +192,7 @@ func (t *holeTable) push(h hole) error {
 	return errors.Join(t.after.seqs.push(uint64(h.seq)), t.after.to.push(uint64(h.after)), t.before.push(uint64(h.before)))
 }
 
-func (t *holeTable) look(seq int64) (hole, error) {
+func (t *holeTable) findHole(seq int64) (hole, error) {
 	slot, ok, err := t.after.find(seq)
 	if err != nil || !ok {
 		return hole{}, err

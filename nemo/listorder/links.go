@@ -118,7 +118,7 @@ func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) err
 // turn replaces the links of unreached seqs by the links of rows sorted by seq, in files.
 func (l *links) turn(s *extsort.Sorter) error {
 	return s.Each(func(seq uint64, _, to []byte) error {
-		slot, v, err := l.look(int64(seq))
+		slot, v, err := l.readSlot(int64(seq))
 		if err == nil && v&reachedBit == 0 {
 			err = l.to.set(slot, binary.LittleEndian.Uint64(to))
 		}
@@ -157,8 +157,8 @@ func (l *links) slot(i int64) (seq int64, node bool, err error) {
 	return l.base + i, v != noNode, err
 }
 
-// look returns the slot of a seq and its content.
-func (l *links) look(seq int64) (slot int64, v uint64, err error) {
+// readSlot returns the slot of a seq and its content.
+func (l *links) readSlot(seq int64) (slot int64, v uint64, err error) {
 	slot, ok, err := l.find(seq)
 	if err != nil || !ok {
 		return 0, noNode, err

@@ -184,7 +184,7 @@ func (s *source) each(ctx context.Context, roles []role, damaged func(f *file, g
 			first += group.Rows
 			err := c.group(ctx, g, group.Rows, row)
 			c.close()
-			if err = f.judge(g, err, damaged); err != nil {
+			if err = f.passDamage(g, err, damaged); err != nil {
 				return errors.Join(err, f.f.Close())
 			}
 		}
@@ -195,8 +195,8 @@ func (s *source) each(ctx context.Context, roles []role, damaged func(f *file, g
 	return nil
 }
 
-// judge gives damage to damaged.
-func (f *file) judge(group int, err error, damaged func(*file, int, error) error) error {
+// passDamage gives damage to damaged.
+func (f *file) passDamage(group int, err error, damaged func(*file, int, error) error) error {
 	if !errors.As(err, new(*record.CorruptError)) {
 		return err
 	}

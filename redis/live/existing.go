@@ -157,7 +157,7 @@ type looker struct {
 
 func (d *destination) newLooker(db string) *looker {
 	l := &looker{destination: d, db: db}
-	l.ask = d.newAsker(d.ctx, db, l.known)
+	l.ask = d.newAsker(d.ctx, db, l.noteExists)
 	return l
 }
 
@@ -212,8 +212,8 @@ func (l *looker) found(name string) {
 	}
 }
 
-// known notes whether a buffered key exists.
-func (l *looker) known(r whole, exists bool) error {
+// noteExists notes whether a buffered key exists.
+func (l *looker) noteExists(r whole, exists bool) error {
 	if exists {
 		l.found(fmt.Sprintf("%s in database %s", record.Quote(r.key), l.db))
 	}

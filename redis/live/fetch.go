@@ -187,7 +187,7 @@ func (f *fetcher) value(n *node, key []byte) error {
 	case err != nil || errMS != nil || left < 0:
 		return server.ErrAnswer
 	}
-	if err := f.take(n.in, left, key, ms); err != nil {
+	if err := f.readPayload(n.in, left, key, ms); err != nil {
 		return err
 	}
 	_, err = n.in.Discard(2)
@@ -208,8 +208,8 @@ func asked(in *bufio.Reader) (text string, refused, err error) {
 // maxInMemory is the largest payload that is buffered whole.
 const maxInMemory = 1 << 20
 
-// take reads the payload of a key with expiry ms. It reports and skips a value that this build cannot read.
-func (f *fetcher) take(in io.Reader, size int64, key []byte, ms int64) error {
+// readPayload reads the payload of a key with expiry ms. It reports and skips a value that this build cannot read.
+func (f *fetcher) readPayload(in io.Reader, size int64, key []byte, ms int64) error {
 	f.head = append(f.head[:0], make([]byte, min(size, maxInMemory))...)
 	if _, err := io.ReadFull(in, f.head); err != nil {
 		return err

@@ -28,10 +28,10 @@ func (s *sender) send(to *pipe.Pipe, data []byte, x pipe.Piece) error {
 	if err := s.limit.Wait(s.pipes.Ctx, len(data)); err != nil {
 		return err
 	}
-	return s.told(to.Add(data, x))
+	return s.explainError(to.Add(data, x))
 }
 
-func (s *sender) told(err error) error { return server.Explain(s.server.Shown, err) }
+func (s *sender) explainError(err error) error { return server.Explain(s.server.Shown, err) }
 
 // native writes a large record as commands to a temporary name, then renames it.
 type native struct {
@@ -119,7 +119,7 @@ func (n *native) write(elems []record.Element) (err error) {
 	for i := range elems {
 		n.count(&elems[i])
 		if len(elems[i].Value) > bufpool.Large { // wait for room before a large command is built
-			if err := n.told(n.to.Flush()); err != nil {
+			if err := n.explainError(n.to.Flush()); err != nil {
 				return err
 			}
 		}
@@ -213,5 +213,5 @@ func (n *native) end() (err error) {
 	}
 	n.written++
 	n.ended = true
-	return n.told(n.to.Conclude(n.ending()))
+	return n.explainError(n.to.Conclude(n.ending()))
 }

@@ -590,7 +590,7 @@ func TestPayloads(t *testing.T) {
 		c := copierTo(t, to, func(f record.Finding) { found = append(found, fmt.Sprintf("%s %s", f.Kind, f.Key)) })
 		f := &fetcher{copier: c, ctx: t.Context()}
 		for i, b := range payloads {
-			if err := f.take(bytes.NewReader(b), int64(len(b)), []byte{'a' + byte(i)}, 77); err != nil {
+			if err := f.readPayload(bytes.NewReader(b), int64(len(b)), []byte{'a' + byte(i)}, 77); err != nil {
 				return to, found, err
 			}
 		}

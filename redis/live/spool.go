@@ -124,12 +124,12 @@ func (s *summed) Write(b []byte) (int, error) {
 	if _, err := s.to.Write(s.held[:n]); err != nil {
 		return 0, err
 	}
-	s.take(n)
+	s.dropHeld(n)
 	return len(b), nil
 }
 
-// take adds held bytes to the checksum and drops them.
-func (s *summed) take(n int) {
+// dropHeld adds held bytes to the checksum and drops them.
+func (s *summed) dropHeld(n int) {
 	s.sum = crc64.Update(s.sum, s.held[:n])
 	s.held = append(s.held[:0], s.held[n:]...)
 }
@@ -157,7 +157,7 @@ func (p *rdbPart) Write(b []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.take(headLen)
+	p.dropHeld(headLen)
 	p.begun = true
 	p.spool.newer(header)
 	_, err = p.summed.Write(nil)

@@ -38,7 +38,7 @@ type writer struct {
 func (d *destination) newWriter(db string, memory int64, closed func(written int64)) *writer {
 	w := &writer{sender: sender{destination: d, pipes: pipe.NewSet(d.ctx, d.server, db)}, closed: closed,
 		encoder: encode.Encoder{Version: d.server.Version, Memory: memory / 2, TempDir: d.tempDir}}
-	w.ask = d.newAsker(w.pipes.Ctx, db, w.known)
+	w.ask = d.newAsker(w.pipes.Ctx, db, w.deliverUnlessKnown)
 	return w
 }
 
@@ -111,7 +111,7 @@ func (w *writer) Elements(elems []record.Element) error {
 // appendSet builds the SET command of a string.
 func (w *writer) appendSet(value []byte) error {
 	if len(value) > bufpool.Large { // wait for room before a large command is built
-		if err := w.told(w.pipes.Of(w.key).Flush()); err != nil {
+		if err := w.explainError(w.pipes.Of(w.key).Flush()); err != nil {
 			return err
 		}
 	}
@@ -223,8 +223,8 @@ func (w *writer) deliver(r whole) error {
 	return w.send(w.pipes.Of(r.key), r.data, pipe.Piece{Commands: 1})
 }
 
-// known delivers a record that ask has buffered, unless its key exists.
-func (w *writer) known(r whole, exists bool) (err error) {
+// deliverUnlessKnown delivers a record that ask has buffered, unless its key exists.
+func (w *writer) deliverUnlessKnown(r whole, exists bool) (err error) {
 	if exists {
 		err = w.existing(fmt.Sprintf("key %s in database %s", record.Quote(r.key), w.pipes.DB))
 	} else {

@@ -173,7 +173,7 @@ func (d *Decoder) Read(dst []record.Element) (n int, err error) {
 func (d *Decoder) some(dst []record.Element) int {
 	switch d.form {
 	case formString, formOpaque:
-		return d.whole(dst)
+		return d.readOnly(dst)
 	case formStream:
 		return d.readStream(dst)
 	case formQuicklist, formQuicklist2:
@@ -248,8 +248,8 @@ func (d *Decoder) finish() error {
 	return io.EOF
 }
 
-// whole reads the only element of a string or opaque value.
-func (d *Decoder) whole(dst []record.Element) int {
+// readOnly reads the only element of a string or opaque value.
+func (d *Decoder) readOnly(dst []record.Element) int {
 	if d.left == 0 {
 		return 0
 	}
@@ -363,7 +363,7 @@ func (in *input) textScore() float64 {
 	case scoreNInf:
 		return math.Inf(-1)
 	}
-	b := in.take(uint64(n), "score")
+	b := in.takeBytes(uint64(n), "score")
 	if in.err != nil {
 		return 0
 	}

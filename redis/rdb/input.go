@@ -141,8 +141,8 @@ func (in *input) slide(keep, size int) {
 	}
 }
 
-// take returns the next n bytes: a view of the window.
-func (in *input) take(n uint64, field string) []byte {
+// takeBytes returns the next n bytes: a view of the window.
+func (in *input) takeBytes(n uint64, field string) []byte {
 	if !in.has(n, field) {
 		return nil
 	}
@@ -196,7 +196,7 @@ func (in *input) byte(field string) byte {
 }
 
 func (in *input) nextByte(field string) (c byte) {
-	if b := in.take(1, field); b != nil {
+	if b := in.takeBytes(1, field); b != nil {
 		c = b[0]
 	}
 	return c
@@ -222,14 +222,14 @@ func (in *input) near() (from, to int, ok bool) {
 }
 
 func (in *input) uint32(field string) (n uint32) {
-	if b := in.take(4, field); b != nil {
+	if b := in.takeBytes(4, field); b != nil {
 		n = binary.LittleEndian.Uint32(b)
 	}
 	return n
 }
 
 func (in *input) uint64(field string) (n uint64) {
-	if b := in.take(8, field); b != nil {
+	if b := in.takeBytes(8, field); b != nil {
 		n = binary.LittleEndian.Uint64(b)
 	}
 	return n
@@ -260,12 +260,12 @@ func (in *input) length(field string, isString bool) (n uint64, special byte) {
 	case lenBig:
 		switch c {
 		case len32:
-			if b := in.take(4, field); b != nil {
+			if b := in.takeBytes(4, field); b != nil {
 				n = uint64(binary.BigEndian.Uint32(b))
 			}
 			return n, 0
 		case len64:
-			if b := in.take(8, field); b != nil {
+			if b := in.takeBytes(8, field); b != nil {
 				n = binary.BigEndian.Uint64(b)
 			}
 			return n, 0
@@ -328,7 +328,7 @@ func (in *input) str(field string, text []byte) (s, _ []byte) {
 	}
 	n, special := in.length(field, true)
 	if special == 0 {
-		return in.take(n, field), text
+		return in.takeBytes(n, field), text
 	}
 	start := len(text)
 	if special == strLZF {
@@ -341,7 +341,7 @@ func (in *input) str(field string, text []byte) (s, _ []byte) {
 
 // integer appends the text of an integer string.
 func (in *input) integer(field string, special byte, text []byte) []byte {
-	b := in.take(intSize(special), field)
+	b := in.takeBytes(intSize(special), field)
 	if b == nil {
 		return text
 	}
@@ -361,7 +361,7 @@ func (in *input) integer(field string, special byte, text []byte) []byte {
 func (in *input) lzf(field string, text []byte) []byte {
 	off := in.offset()
 	clen, ulen := in.len(field), in.len(field)
-	b := in.take(clen, field)
+	b := in.takeBytes(clen, field)
 	if in.err != nil {
 		return text
 	}

@@ -78,7 +78,7 @@ func TestFieldsAcrossWindows(t *testing.T) {
 		in.open(bytes.NewReader(file[:have]), 0, int64(len(file)))
 		for off := 0; off < len(file); off += 13 {
 			n := min(13, len(file)-off)
-			got := in.take(uint64(n), "field")
+			got := in.takeBytes(uint64(n), "field")
 			if off+n <= have && in.err == nil {
 				if !bytes.Equal(got, file[off:off+n]) {
 					t.Fatalf("other bytes at %d", off)
@@ -102,12 +102,12 @@ func TestPinIsLetGo(t *testing.T) {
 	for _, from := range []uint64{0, 5} {
 		in := new(input)
 		in.open(bytes.NewReader(b), 0, int64(len(b)))
-		in.take(from, "before")
+		in.takeBytes(from, "before")
 		in.pin = in.pos
 		held := 0
 		for in.pin >= 0 && in.left() > 0 {
 			held = in.pos - in.pin
-			in.take(1000, "piece")
+			in.takeBytes(1000, "piece")
 		}
 		if in.err != nil || held <= maxHeld || held > maxHeld+2*windowSize {
 			t.Errorf("from %d: %d bytes were held, %v", from, held, in.err)

@@ -86,7 +86,7 @@ type Scanner struct {
 func NewScanner(r io.ReaderAt, from, end int64) (*Scanner, error) {
 	s := &Scanner{carried: noAttributes}
 	s.in.open(r, from, end)
-	head := s.in.take(headerLen, "header")
+	head := s.in.takeBytes(headerLen, "header")
 	if s.in.err != nil {
 		return nil, s.in.err
 	}

@@ -73,7 +73,7 @@ func (in *input) opaque(t Type) []byte {
 	in.skipOpaque(t)
 	n := in.offset() - from
 	in.seek(from)
-	return in.take(uint64(n), "value")
+	return in.takeBytes(uint64(n), "value")
 }
 
 func (in *input) skipScores() {

@@ -401,7 +401,7 @@ func (d *Decoder) readPending() {
 	s, in := &d.stream, &d.in
 	for n := in.count("pending", pendingSize); n > 0 && in.err == nil; n-- {
 		p := pendingEntry{consumer: -1}
-		copy(p.id[:], in.take(IDLen, "pending entry"))
+		copy(p.id[:], in.takeBytes(IDLen, "pending entry"))
 		p.ms = int64(in.uint64("delivered"))
 		p.count = int64(in.len("deliveries"))
 		s.pending = append(s.pending, p)
@@ -451,7 +451,7 @@ var errNotPending = errors.New("is not pending in its group")
 func (d *Decoder) pendingID(field string) *pendingEntry {
 	in, s := &d.in, &d.stream
 	off := in.offset()
-	id := in.take(IDLen, field)
+	id := in.takeBytes(IDLen, field)
 	i, ok := slices.BinarySearchFunc(s.pending, id, func(p pendingEntry, id []byte) int { return bytes.Compare(p.id[:], id) })
 	switch {
 	case in.err != nil:

@@ -219,7 +219,7 @@ func (e *env) offset(num uint64) int64 { return int64(num) * int64(e.meta.psize)
 // list reads the main database: each row is a named database.
 func (e *env) list() ([]*keyspace, error) {
 	main := &keyspace{env: e, tree: e.meta.main, cmp: store.Bytewise}
-	if err := main.known(); err != nil {
+	if err := main.checkTreeFlags(); err != nil {
 		return nil, shift(err, e.path, main.label(), 0)
 	}
 	c := newCursor(main)
@@ -262,7 +262,7 @@ func (e *env) database(name string, data []byte) (*keyspace, error) {
 	if err := k.tree.check(&e.meta, 0); err != nil {
 		return k, err
 	}
-	if err := k.known(); err != nil {
+	if err := k.checkTreeFlags(); err != nil {
 		k.leaveOut(err)
 	}
 	return k, nil

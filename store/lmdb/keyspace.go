@@ -54,8 +54,8 @@ func (k *keyspace) usable() error {
 	return k.unknown
 }
 
-// known checks that a tree has no unknown flag or key size.
-func (k *keyspace) known() error {
+// checkTreeFlags checks that a tree has no unknown flag or key size.
+func (k *keyspace) checkTreeFlags() error {
 	switch t := &k.tree; {
 	case t.flags&^treeKnown != 0:
 		return record.Unknown(record.NoOffset, "database flags", fmt.Sprintf("have %#x", t.flags))

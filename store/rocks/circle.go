@@ -9,8 +9,8 @@ type circle struct {
 	min, max int64
 }
 
-// take adds a number.
-func (c *circle) take(n int64) {
+// addNumber adds a number.
+func (c *circle) addNumber(n int64) {
 	if !c.any {
 		c.any, c.min, c.max = true, n, n
 	}

@@ -47,7 +47,7 @@ func (db *database) findCircles(ctx context.Context, ks *family) error {
 		}
 		if n, ok := ks.circles.wrapping.Number(e.Key); ok {
 			if lo, _ := ks.circles.wrapping.Bounds(e.Key); ks.circles.byLow[string(lo)] != nil {
-				ks.circles.byLow[string(lo)].take(n)
+				ks.circles.byLow[string(lo)].addNumber(n)
 			}
 		}
 		return nil
@@ -86,7 +86,7 @@ func (ks *family) takeTables(c *circle) {
 		cur := lsm.NewCursor(ks.Keyspace, in, c.hi)
 		for ok := cur.Seek(c.lo); ok && !c.wide(); ok = cur.Next() {
 			if n, ok := ks.Comparer().Wrapping.Number(cur.User()); ok {
-				c.take(n)
+				c.addNumber(n)
 			}
 		}
 		cur.Close()

@@ -114,7 +114,7 @@ func (db *database) judgeLogs(ctx context.Context) error {
 // retired judges logs whose entries are all in tables, by their file numbers. The edit of the MANIFEST that retires a
 // log also has the last sequence number, so a log with later numbers bears the name of another log.
 func (j *logJudge) retired(ctx context.Context) error {
-	known := j.known(nil)
+	known := j.largestKnown(nil)
 	for _, l := range j.db.retired {
 		if err := l.count(ctx); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (j *logJudge) retired(ctx context.Context) error {
 // passed judges a log that some column families no longer read. The edit that retires it for a family has the last
 // number of its tables, so the same holds for their entries, except the entries that a table need not keep.
 func (j *logJudge) passed(l *logFile) {
-	if known, last := j.known(l), l.lastPassed(); last > known {
+	if known, last := j.largestKnown(l), l.lastPassed(); last > known {
 		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number some column families have its entries in tables and do not read them, and these have sequence "+
 			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name",
 			last, known))
@@ -169,8 +169,8 @@ func (j *logJudge) unflushed() {
 	}
 }
 
-// known returns the largest number in tables, MANIFEST and all logs except but.
-func (j *logJudge) known(but *logFile) uint64 {
+// largestKnown returns the largest number in tables, MANIFEST and all logs except but.
+func (j *logJudge) largestKnown(but *logFile) uint64 {
 	known := j.last
 	for _, l := range j.db.logs {
 		if l != but {

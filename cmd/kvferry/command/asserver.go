@@ -128,8 +128,8 @@ func (k *kept) count(d *compare.Difference) error {
 	return compare.ErrExpected
 }
 
-// judge decides which differences the report explains, and whether it explains all.
-func (k *kept) judge() bool {
+// explainDifferences decides which differences the report explains, and whether it explains all.
+func (k *kept) explainDifferences() bool {
 	explained := true
 	skipped := map[string]int64{}
 	for _, p := range k.rep.Skipped {
@@ -168,7 +168,7 @@ func (k *kept) compare(cmd *cobra.Command, a, b *Dataset, w io.Writer) error {
 	printer := render.NewDiffPrinter(w, k.f.format, k.f.max, k.f.limit)
 	run := func(tell func(*compare.Difference) error) error {
 		res, err := compare.Diff(cmd.Context(), &compare.Options{A: a.Scan, B: b.Scan, Tell: tell})
-		if err = b.whole(a.whole(err)); err == nil {
+		if err = b.checkUnchanged(a.checkUnchanged(err)); err == nil {
 			k.res.Result = *res
 		}
 		return err
@@ -176,7 +176,7 @@ func (k *kept) compare(cmd *cobra.Command, a, b *Dataset, w io.Writer) error {
 	if err := run(k.count); err != nil {
 		return mapUsage(err)
 	}
-	explained := k.judge()
+	explained := k.explainDifferences()
 	if k.f.format != "json" {
 		printExplained(w, k.res, k.rep)
 		fmt.Fprint(paint.Report(w), strings.Join(k.lines, ""))

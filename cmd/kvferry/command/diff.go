@@ -131,7 +131,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 	}
 	err = cli.ToOutput(cmd, f.output, func(w io.Writer) error {
 		res, err = differ(ctx, da, db, show.Over(w))
-		return db.whole(da.whole(err))
+		return db.checkUnchanged(da.checkUnchanged(err))
 	})
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
 		return mapUsage(err)

@@ -193,7 +193,7 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) error {
 			} else {
 				n, lossy, err = f.dumpRecords(cmd, r.Dataset, w)
 			}
-			return r.whole(err)
+			return r.checkUnchanged(err)
 		})
 	})
 	if errors.Is(err, resp.ErrSameName) {

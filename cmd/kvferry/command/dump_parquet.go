@@ -42,7 +42,7 @@ func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *n
 	if err != nil {
 		return n, err
 	}
-	if err = d.whole(nil); err == nil {
+	if err = d.checkUnchanged(nil); err == nil {
 		err = e.Finish(notes.errs)
 	}
 	if err != nil {
@@ -226,7 +226,7 @@ func (j *parquetJob) Write(ctx context.Context, dir string, tasks []pass.Task) (
 		}
 		return err
 	})
-	if err = j.d.whole(err); err != nil {
+	if err = j.d.checkUnchanged(err); err != nil {
 		return nil, err
 	}
 	return &writtenPart{e.Files(), n, j.notes.errs, j.before}, nil

@@ -105,7 +105,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 				Where: &d.Scan.Selection.Filter, Now: d.Scan.Now, Memory: d.Scan.Memory, TempDir: d.Scan.TempDir, Tell: p.Row})
 			return err
 		}, func() bool { return out.n > 0 })
-		if err = d.whole(err); err != nil {
+		if err = d.checkUnchanged(err); err != nil {
 			return err
 		}
 		files.unread(x.States)

@@ -116,7 +116,7 @@ func (d *Dataset) fingerprint(ctx context.Context, rep *inspect.PartFile) (out *
 		}
 		return err
 	})
-	return out, d.whole(err)
+	return out, d.checkUnchanged(err)
 }
 
 // checkFingerprint compares a dataset with a fingerprint file.

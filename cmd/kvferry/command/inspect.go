@@ -172,7 +172,7 @@ func (f *inspectFlags) collect(ctx context.Context, d *Dataset, rep *inspect.Par
 		}
 		return rep.Fill(d.Scan, tasks, part)
 	})
-	return out, d.whole(err)
+	return out, d.checkUnchanged(err)
 }
 
 // delimiterFlag is any text; completion offers the usual ones.

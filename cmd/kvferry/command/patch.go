@@ -114,7 +114,7 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 	}
 	defer in.Close()
 	p := &patched{patchFlags: f, file: file, in: in, losses: map[string]int64{}, journal: work + ".kvferry-patch"}
-	dbs, counts, sum, err := p.look(cmd.Context(), nil)
+	dbs, counts, sum, err := p.readPatch(cmd.Context(), nil)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 		return err
 	}
 	defer p.target.Abort()
-	if _, _, _, err := p.look(cmd.Context(), p.target); err != nil {
+	if _, _, _, err := p.readPatch(cmd.Context(), p.target); err != nil {
 		return err
 	}
 	if err := p.refuse(cmd.ErrOrStderr()); err != nil {
@@ -218,8 +218,9 @@ func (p *patched) open(do func(*patch.Reader) error) error {
 	return nil
 }
 
-// look reads the whole patch and returns its databases, counts and checksum. With a target it also counts losses.
-func (p *patched) look(ctx context.Context, target format.Target) (dbs []string, counts patch.Counts, sum string, err error) {
+// readPatch reads the whole patch and returns its databases, counts and checksum. With a target it also counts losses.
+func (p *patched) readPatch(ctx context.Context,
+	target format.Target) (dbs []string, counts patch.Counts, sum string, err error) {
 	err = p.open(func(r *patch.Reader) error {
 		batch := make([]record.Element, record.BatchLen)
 		for n := 0; ; n++ {

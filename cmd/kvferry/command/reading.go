@@ -329,9 +329,9 @@ func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// whole returns err or, if a file of the dataset changed during the pass, an error about the change. Commands call it
+// checkUnchanged returns err or, if a file of the dataset changed during the pass, an error about the change. Commands call it
 // before they publish a result.
-func (d *Dataset) whole(err error) error { return d.Scan.Sources.Err(err) }
+func (d *Dataset) checkUnchanged(err error) error { return d.Scan.Sources.Err(err) }
 
 // tellNone reports on standard error if no record passes the filters: one may be mistyped.
 func (d *Dataset) tellNone(w io.Writer, records int64) {

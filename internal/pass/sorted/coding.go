@@ -81,7 +81,7 @@ func appendHeader(dst []byte, h *record.Header) []byte {
 // decodeHeader decodes a header that appendHeader wrote and returns the rest of b.
 func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
 	d := decoder{b: b}
-	head := d.take(2)
+	head := d.takeBytes(2)
 	*h = record.Header{DB: h.DB}
 	h.ExpireMS, h.Len = d.varint(), d.varint()
 	if db := d.sized(); string(db) != h.DB {
@@ -104,7 +104,7 @@ func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
 			h.Native = string(d.sized())
 		}
 		if head[1]&flagKeyless != 0 {
-			b := d.take(1)
+			b := d.takeBytes(1)
 			if d.err == nil {
 				h.Keyless = record.Keyless(b[0])
 			}
@@ -148,7 +148,7 @@ func setExtra(t record.Type, e *record.Element, extra uint64) {
 func decodeElement(e *record.Element, t record.Type, b []byte) ([]byte, error) {
 	d := decoder{b: b}
 	e.Name, e.Value = d.sized(), d.sized()
-	extra := d.take(8)
+	extra := d.takeBytes(8)
 	if d.err == nil {
 		setExtra(t, e, binary.LittleEndian.Uint64(extra))
 	}
@@ -173,7 +173,7 @@ type decoder struct {
 	err error
 }
 
-func (d *decoder) take(n uint64) []byte {
+func (d *decoder) takeBytes(n uint64) []byte {
 	if d.err == nil && n > uint64(len(d.b)) {
 		d.err = record.Short(0, "spooled record", int(min(n, math.MaxInt32)), len(d.b))
 	}
@@ -190,8 +190,8 @@ func (d *decoder) sized() []byte {
 	if w <= 0 {
 		w = len(d.b) + 1
 	}
-	d.take(uint64(w))
-	return d.take(n)
+	d.takeBytes(uint64(w))
+	return d.takeBytes(n)
 }
 
 func (d *decoder) uvarint() uint64 {
@@ -199,7 +199,7 @@ func (d *decoder) uvarint() uint64 {
 	if w <= 0 {
 		w = len(d.b) + 1
 	}
-	d.take(uint64(w))
+	d.takeBytes(uint64(w))
 	return n
 }
 
@@ -208,6 +208,6 @@ func (d *decoder) varint() int64 {
 	if w <= 0 {
 		w = len(d.b) + 1
 	}
-	d.take(uint64(w))
+	d.takeBytes(uint64(w))
 	return n
 }

@@ -51,11 +51,11 @@ func (r *RowFiles) Save(n int, rows *extsort.Sorter) error {
 	if err != nil {
 		return err
 	}
-	r.take(store.Table{File: r.name(n), Shard: n, Entries: int64(count), Bytes: size})
+	r.addTable(store.Table{File: r.name(n), Shard: n, Entries: int64(count), Bytes: size})
 	return nil
 }
 
-func (r *RowFiles) take(t store.Table) {
+func (r *RowFiles) addTable(t store.Table) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.files[t.Shard] = t
@@ -87,7 +87,7 @@ func (r *RowFiles) Adopt(n int, t store.Table) error {
 		return fmt.Errorf("adopt %s: %s bytes, the journal says %s", r.path(n), record.Number(st.Size()), record.Number(t.Bytes))
 	}
 	t.Shard = n
-	r.take(t)
+	r.addTable(t)
 	return nil
 }
 

@@ -35,14 +35,14 @@ func (s *Set) First() (key []byte, ok bool, err error) {
 		for i := range s.cursors {
 			c := &s.cursors[i]
 			s.firsts[i], c.rank = c, i
-			if err := s.look(c); err != nil {
+			if err := s.findFirst(c); err != nil {
 				return nil, false, err
 			}
 		}
 		heap.Init(&s.firsts)
 	}
 	for _, c := range s.asked {
-		if err := s.look(c); err != nil {
+		if err := s.findFirst(c); err != nil {
 			return nil, false, err
 		}
 		heap.Fix(&s.firsts, c.rank)
@@ -54,8 +54,8 @@ func (s *Set) First() (key []byte, ok bool, err error) {
 	return s.firsts[0].next, true, nil
 }
 
-// look finds the user key that comes next in a lane.
-func (s *Set) look(c *cursor) error {
+// findFirst finds the user key that comes next in a lane.
+func (s *Set) findFirst(c *cursor) error {
 	if c.done {
 		return nil
 	}

@@ -190,7 +190,7 @@ func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {
 		return nil, 0, nil
 	}
 	rows = s.same(c, s.under(c, limit))
-	if err := c.here(); err != nil {
+	if err := c.reloadValues(); err != nil {
 		return nil, 0, err
 	}
 	c.taken, c.row = true, rows[len(rows)-1]
@@ -208,8 +208,8 @@ func (c *cursor) release() {
 	}
 }
 
-// here loads the values of an open lane again if the row under the cursor is among the freed ones.
-func (c *cursor) here() error {
+// reloadValues loads the values of an open lane again if the row under the cursor is among the freed ones.
+func (c *cursor) reloadValues() error {
 	if c.it == nil || c.at < c.wait.Here {
 		return nil
 	}
@@ -363,7 +363,7 @@ func (s *Set) Close() error {
 // skip passes the row under the cursor to Stray, unless it was returned before, and moves on.
 func (s *Set) skip(c *cursor) error {
 	if !c.taken {
-		if err := c.here(); err != nil {
+		if err := c.reloadValues(); err != nil {
 			return err
 		}
 		class := record.Orphan

@@ -121,7 +121,7 @@ func (s *OrderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 		}
 		if n := s.wanted(s.rows[s.at:min(len(s.rows), s.at+limit)]); n > 0 {
 			s.start, s.at = s.at, s.at+n
-			return s.rows[s.start:s.at], len(s.want), s.here()
+			return s.rows[s.start:s.at], len(s.want), s.ensureValues()
 		}
 		if _, ok := s.order.Compare(s.rows[s.at].Key, s.want); ok {
 			s.wait.Release()
@@ -162,8 +162,8 @@ func (s *OrderedRows) load() error {
 	return err
 }
 
-// here ensures that the returned rows have their values.
-func (s *OrderedRows) here() error {
+// ensureValues ensures that the returned rows have their values.
+func (s *OrderedRows) ensureValues() error {
 	if s.at <= s.wait.Here {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (s *OrderedRows) here() error {
 // skip passes a row to stray.
 func (s *OrderedRows) skip() error {
 	s.at++
-	if err := s.here(); err != nil {
+	if err := s.ensureValues(); err != nil {
 		return err
 	}
 	row, class := s.rows[s.at-1], record.Orphan

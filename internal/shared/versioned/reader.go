@@ -85,8 +85,8 @@ func (r *Reader) Next() (*record.Header, error) {
 	}
 }
 
-// judge decodes a meta row. If it makes no record, judge classifies it and its rows.
-func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
+// decodeMeta decodes a meta row. If it makes no record, the row and its rows get their class.
+func (r *Reader) decodeMeta(raw, value []byte) (alive bool, err error) {
 	l, m := r.store.Layout, &r.m
 	m.Key, m.Tail, m.Ambiguous, m.Native, m.Bare, r.h.Type = nil, 0, false, "", false, 0
 	r.unplaced = false
@@ -312,7 +312,7 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 			}
 			return r.readLone(dst)
 		}
-		n := r.take(dst, rows, skip)
+		n := r.setElements(dst, rows, skip)
 		if n == 0 {
 			continue
 		}
@@ -341,9 +341,9 @@ func (r *Reader) readString(e *record.Element) (int, error) {
 	return 1, io.EOF
 }
 
-// take sets the elements of the live rows of the current record, as views, and returns their number. It classifies the
+// setElements sets the elements of the live rows of the current record, as views, and returns their number. It classifies the
 // other rows.
-func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
+func (r *Reader) setElements(dst []record.Element, rows []store.Row, skip int) int {
 	n, m, element := 0, &r.m, r.cur.Element
 	for i := range rows {
 		e, rest := &dst[n], rows[i].Key[skip:]

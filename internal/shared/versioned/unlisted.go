@@ -27,7 +27,7 @@ func (r *Reader) next() (alive bool, err error) {
 		return false, r.end()
 	}
 	r.listed = nil
-	return r.judge(row.Key, row.Value)
+	return r.decodeMeta(row.Key, row.Value)
 }
 
 // ahead loads the next meta row.
@@ -69,7 +69,7 @@ func (r *Reader) unlisted() (bool, error) {
 		return false, nil
 	}
 	if r.listed != nil {
-		// A damaged key is left to judge.
+		// A damaged key is left to decodeMeta.
 		if err := r.store.Layout.DecodeMetaKey(m, r.listed.Key); err != nil || bytes.Compare(first, m.Key) >= 0 {
 			return false, nil
 		}

@@ -371,12 +371,12 @@ func RemoveAll(path string) error {
 }
 
 // Stat describes a file and follows symbolic links.
-func Stat(path string) (fs.FileInfo, error) { return look(os.Stat, path) }
+func Stat(path string) (fs.FileInfo, error) { return statPath(os.Stat, path) }
 
 // Lstat describes a file or a symbolic link.
-func Lstat(path string) (fs.FileInfo, error) { return look(os.Lstat, path) }
+func Lstat(path string) (fs.FileInfo, error) { return statPath(os.Lstat, path) }
 
-func look(stat func(string) (fs.FileInfo, error), path string) (fs.FileInfo, error) {
+func statPath(stat func(string) (fs.FileInfo, error), path string) (fs.FileInfo, error) {
 	return again(func() (fs.FileInfo, error) {
 		if err := check("stat", path); err != nil {
 			return nil, err

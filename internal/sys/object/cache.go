@@ -73,9 +73,9 @@ func newCache(memory int64) *cache {
 		perRequest: int(maxRequest / size), hints: make(chan struct{}, maxHints)}
 }
 
-// take returns a piece, complete; the caller must release it. It returns nil for a piece that is kept on disk. want is
+// takePiece returns a piece, complete; the caller must release it. It returns nil for a piece that is kept on disk. want is
 // the number of pieces that the caller is going to take from there on.
-func (c *cache) take(h *handle, n int64, want int) (*piece, error) {
+func (c *cache) takePiece(h *handle, n int64, want int) (*piece, error) {
 	c.mu.Lock()
 	p, run := c.pieces[place{h.o, n}], want
 	if p == nil && h.o.kept.Load().has(n) {

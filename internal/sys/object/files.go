@@ -290,7 +290,7 @@ func (h *handle) read(p []byte, off int64) (int, error) {
 	size := h.f.cache.size
 	at := off / size
 	last := (min(off+int64(len(p)), h.o.size) - 1) / size
-	piece, err := h.f.cache.take(h, at, int(last-at)+1)
+	piece, err := h.f.cache.takePiece(h, at, int(last-at)+1)
 	if err != nil {
 		return 0, err
 	}

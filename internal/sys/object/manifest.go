@@ -68,7 +68,7 @@ func (f *files) uploaded(found map[string]*object) error {
 // listedIn compares the objects of a directory with its manifest.
 func (f *files) listedIn(of *object, dir string, found map[string]*object) error {
 	var m manifest
-	b, err := f.whole(of)
+	b, err := f.readSmall(of)
 	if err == nil {
 		err = json.Unmarshal(b, &m)
 	}
@@ -102,8 +102,8 @@ func (f *files) listedIn(of *object, dir string, found map[string]*object) error
 	return nil
 }
 
-// whole reads a small object.
-func (f *files) whole(o *object) ([]byte, error) {
+// readSmall reads a small object.
+func (f *files) readSmall(o *object) ([]byte, error) {
 	if o.size > maxManifest || o.size == 0 {
 		return nil, fmt.Errorf("%d bytes are no manifest", o.size)
 	}

@@ -191,8 +191,8 @@ type reader struct {
 	tally   record.Tally
 }
 
-// take moves to the next record.
-func (r *reader) take() error {
+// nextRecord moves to the next record.
+func (r *reader) nextRecord() error {
 	r.cur, r.left = r.left[0], r.left[1:]
 	r.elems = r.cur.Elems
 	clear(r.key)
@@ -230,7 +230,7 @@ func (r *reader) Next() (*record.Header, error) {
 		}
 		return nil, io.EOF
 	}
-	if err := r.take(); err != nil {
+	if err := r.nextRecord(); err != nil {
 		return nil, err
 	}
 	return &r.header, nil
@@ -242,7 +242,7 @@ func (r *reader) strings(b *record.Batch) error {
 		return nil
 	}
 	for len(r.left) > 0 && len(b.Records) < 3 && r.left[0].Type == record.String && len(r.left[0].Elems) == 1 {
-		if err := r.take(); err != nil {
+		if err := r.nextRecord(); err != nil {
 			return err
 		}
 		r.header.Key = bytes.Clone(r.key)

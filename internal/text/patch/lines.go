@@ -94,7 +94,7 @@ func (l *lines) add(b []byte) error {
 			n = l.inside(b)
 		}
 		b = b[n:]
-		if err == nil && l.start >= 0 && l.whole() {
+		if err == nil && l.start >= 0 && l.endsWell() {
 			err = l.piece()
 		}
 	}
@@ -130,8 +130,8 @@ func (l *lines) inside(b []byte) int {
 // text returns the part of the current string that is still in line.
 func (l *lines) text() []byte { return l.line[l.start+1:] }
 
-// whole reports whether a piece is large enough and does not end inside a character.
-func (l *lines) whole() bool {
+// endsWell reports whether a piece is large enough and does not end inside a character.
+func (l *lines) endsWell() bool {
 	text := l.text()
 	switch n := len(text); {
 	case n < bufpool.Piece || l.escape > 0:

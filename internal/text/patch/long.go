@@ -23,7 +23,7 @@ func (w *Writer) long(e *record.Element) error {
 		short.Value = nil
 	}
 	l := line{Op: set}
-	if err := l.take(w.typ, &short); err != nil {
+	if err := l.encodeElement(w.typ, &short); err != nil {
 		return err
 	}
 	var b bytes.Buffer

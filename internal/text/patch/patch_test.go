@@ -246,7 +246,7 @@ func TestLongLines(t *testing.T) {
 			var got, want bytes.Buffer
 			w := Writer{both: &got, typ: p.typ}
 			l := line{Op: set}
-			if err := errors.Join(w.long(&p.el), l.take(p.typ, &p.el), newLines(&want).Encode(&l)); err != nil {
+			if err := errors.Join(w.long(&p.el), l.encodeElement(p.typ, &p.el), newLines(&want).Encode(&l)); err != nil {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got.Bytes(), want.Bytes()) {

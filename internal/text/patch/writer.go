@@ -72,7 +72,7 @@ func (w *Writer) Elements(elems []record.Element) error {
 			continue
 		}
 		l := line{Op: set}
-		if err := l.take(w.typ, &elems[i]); err != nil {
+		if err := l.encodeElement(w.typ, &elems[i]); err != nil {
 			return err
 		}
 		if err := w.lines.Encode(&l); err != nil {
@@ -110,8 +110,8 @@ func id(b []byte) (string, error) {
 	return string(s), err
 }
 
-// take encodes an element.
-func (l *line) take(t record.Type, e *record.Element) (err error) {
+// encodeElement encodes an element.
+func (l *line) encodeElement(t record.Type, e *record.Element) (err error) {
 	if t == record.Stream {
 		return l.takeEntry(e)
 	}

@@ -38,8 +38,8 @@ type guard struct {
 
 func newGuard(bound int64) *guard { return &guard{bound: bound} }
 
-// take checks the next bytes.
-func (g *guard) take(b []byte) error {
+// checkBytes checks the next bytes.
+func (g *guard) checkBytes(b []byte) error {
 	for len(b) > 0 {
 		if g.skip > 0 {
 			n := min(g.skip, int64(len(b)))

@@ -129,7 +129,7 @@ func (*Link) SetReadDeadline(time.Time) error { return nil }
 func (l *Link) Read(p []byte) (int, error) {
 	n, err := l.wait(p)
 	if n > 0 && l.guard != nil {
-		if err := l.guard.take(p[:n]); err != nil {
+		if err := l.guard.checkBytes(p[:n]); err != nil {
 			return 0, err
 		}
 	}

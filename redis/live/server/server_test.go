@@ -113,7 +113,7 @@ func TestGuard(t *testing.T) {
 	for _, size := range []int{1, 3, 1000} {
 		g := newGuard(1000)
 		for rest := []byte(good); len(rest) > 0; rest = rest[min(size, len(rest)):] {
-			if err := g.take(rest[:min(size, len(rest))]); err != nil {
+			if err := g.checkBytes(rest[:min(size, len(rest))]); err != nil {
 				t.Fatalf("%d at once: %v", size, err)
 			}
 		}
@@ -123,7 +123,7 @@ func TestGuard(t *testing.T) {
 	}
 	for _, bad := range []string{"*2\r\n" + text + text, "$1000\r\n", "*63\r\n", strings.Repeat("*1\r\n", maxDepth+1), "$x\r\n",
 		"$\n", "*-2\r\n", "~1\r\n", "\n", strings.Repeat("x", maxLine+1)} {
-		if err := newGuard(1000).take([]byte(bad)); !errors.Is(err, ErrAnswer) {
+		if err := newGuard(1000).checkBytes([]byte(bad)); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%.20q: %v", bad, err)
 		}
 	}

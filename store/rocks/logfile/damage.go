@@ -61,7 +61,7 @@ func (l *Reader) wholeAt(i int, reuse bool) bool {
 	b := l.block[i:l.n]
 	size, typ := int(binary.LittleEndian.Uint16(b[4:])), b[6]
 	head := headerLen(typ)
-	if !known(typ) || head+size > len(b) || (reuse && head == HeaderLen) {
+	if !isDefined(typ) || head+size > len(b) || (reuse && head == HeaderLen) {
 		return false
 	}
 	if head == ReuseHeaderLen && binary.LittleEndian.Uint32(b[HeaderLen:]) != l.number {

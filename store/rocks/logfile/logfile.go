@@ -42,14 +42,14 @@ const maxManifestZeros = 64 << 20
 
 // headerLen is the length of the header of a fragment.
 func headerLen(typ byte) int {
-	if typ > fragReuse && typ <= 2*fragReuse || typ > FragCompression && known(typ) && typ&fragLaterReuse != 0 {
+	if typ > fragReuse && typ <= 2*fragReuse || typ > FragCompression && isDefined(typ) && typ&fragLaterReuse != 0 {
 		return ReuseHeaderLen
 	}
 	return HeaderLen
 }
 
-// known reports whether a fragment type is defined.
-func known(typ byte) bool { return typ > 0 && typ <= FragTimestamps+1 || typ >= fragIgnorable }
+// isDefined reports whether a fragment type is defined.
+func isDefined(typ byte) bool { return typ > 0 && typ <= FragTimestamps+1 || typ >= fragIgnorable }
 
 var (
 	// ErrTorn means that the log ends within a record.
@@ -154,7 +154,7 @@ func (l *Reader) Next() (rec []byte, off int64, err error) {
 		}
 		l.keep(payload)
 		if typ == fragLast {
-			rec, err = l.unpack(l.whole(), off)
+			rec, err = l.unpack(l.keptRecord(), off)
 			return rec, off, err
 		}
 	}
@@ -177,8 +177,8 @@ func (l *Reader) keep(payload []byte) {
 	l.rec = append(l.rec, payload...)
 }
 
-// whole returns the record that keep built, or nil if it is too large.
-func (l *Reader) whole() []byte {
+// keptRecord returns the record that keep built, or nil if it is too large.
+func (l *Reader) keptRecord() []byte {
 	if l.Skipped {
 		return nil
 	}
@@ -303,7 +303,7 @@ func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
 		return 0, nil, off, l.zeros()
 	}
 	head := headerLen(typ)
-	if !known(typ) {
+	if !isDefined(typ) {
 		return 0, nil, off, l.damaged(head, l.unknown(b, typ, size))
 	}
 	if head+size > len(b) {

@@ -291,7 +291,7 @@ func FuzzReader(f *testing.F) {
 func TestKnown(t *testing.T) {
 	for typ, want := range map[byte]bool{0: false, 1: true, 8: true, 9: true, 11: true, 12: false, 127: false, 128: true,
 		255: true} {
-		if known(typ) != want {
+		if isDefined(typ) != want {
 			t.Errorf("type %d is known: %t", typ, !want)
 		}
 	}

@@ -72,7 +72,7 @@ func (c *Cursor) otherEnd(what string, bound []byte) bool {
 	if !c.salvages() {
 		return c.stop(base.BlockError(err))
 	}
-	if c.T.skips.whole() && c.T.skips.First(WholeTable) {
+	if c.T.skips.skippedNone() && c.T.skips.First(WholeTable) {
 		c.ks.Env.Report(record.Finding{Kind: record.FindForeignTable, Severity: record.Error, Keyspace: c.ks.name,
 			Place: record.Place{File: c.T.Name, Off: record.NoOffset, Level: c.T.Level}, Detail: Reason(err) + "; its rows are read all the same"})
 	}

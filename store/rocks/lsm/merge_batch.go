@@ -21,7 +21,7 @@ func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 		b.each = make([]rowAt, maxBatchRows)
 	}
 	b.room()
-	at := r.take(b, dst, 0, 0)
+	at := r.storeEntry(b, dst, 0, 0)
 	n, hidden := 1, int64(0)
 	dst = dst[:min(len(dst), maxBatchRows)]
 	for n < len(dst) {
@@ -49,7 +49,7 @@ func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 		hidden = 0
 		r.n.Entries++
 		r.n.Visible++
-		at = r.take(b, dst, n, at)
+		at = r.storeEntry(b, dst, n, at)
 		n++
 	}
 	r.passed, r.under = hidden, dst[n-1].Key
@@ -65,8 +65,8 @@ func (c *Cursor) more() bool {
 	return p >= 0 && unshared+vlen <= len(c.data)-p && shared <= c.ulen+base.TrailerLen && shared+unshared >= base.TrailerLen
 }
 
-// take stores the current entry as row n of a batch whose keys end at at, and returns their new end.
-func (r *rows) take(b *rowBatch, dst []store.Row, n, at int) int {
+// storeEntry stores the current entry as row n of a batch whose keys end at at, and returns their new end.
+func (r *rows) storeEntry(b *rowBatch, dst []store.Row, n, at int) int {
 	c := r.m.top
 	keys := b.keys[:cap(b.keys)]
 	if c.ulen > len(keys)-at { // the first of a batch

@@ -182,8 +182,8 @@ func (s *Skips) First(off uint64) bool {
 	return true
 }
 
-// whole reports whether no part of the table was skipped so far.
-func (s *Skips) whole() bool {
+// skippedNone reports whether no part of the table was skipped so far.
+func (s *Skips) skippedNone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.off) == 0

@@ -147,7 +147,7 @@ func (t *loserTree) playTie(w, l *contender) {
 	ka, kb := a.buf[:a.ulen], b.buf[:b.ulen]
 	off := min(codeOffset-int(w.code>>codeValueBits), len(ka), len(kb))
 	lcp := base.CommonPrefix(ka, kb, off)
-	t.settle(w, l, bytes.Compare(ka[lcp:], kb[lcp:]))
+	t.endGame(w, l, bytes.Compare(ka[lcp:], kb[lcp:]))
 	l.code = t.cursors[l.who>>1].code(lcp)
 }
 
@@ -159,18 +159,18 @@ func (t *loserTree) playOrdered(w, l *contender) {
 			*w, *l = *l, *w
 		}
 	case w.who&l.who&sameBit != 0:
-		t.settle(w, l, 0)
+		t.endGame(w, l, 0)
 	case w.who&sameBit != 0:
-		t.settle(w, l, -1)
+		t.endGame(w, l, -1)
 	case l.who&sameBit != 0:
-		t.settle(w, l, 1)
+		t.endGame(w, l, 1)
 	default:
-		t.settle(w, l, t.compare(t.cursors[w.who>>1].User(), t.cursors[l.who>>1].User()))
+		t.endGame(w, l, t.compare(t.cursors[w.who>>1].User(), t.cursors[l.who>>1].User()))
 	}
 }
 
-// settle ends a game whose user keys compare as o; if they are equal, the newest entry wins.
-func (t *loserTree) settle(w, l *contender, o int) {
+// endGame ends a game whose user keys compare as o; if they are equal, the newest entry wins.
+func (t *loserTree) endGame(w, l *contender, o int) {
 	if o == 0 {
 		a, b := t.cursors[w.who>>1], t.cursors[l.who>>1]
 		if a.Tr < b.Tr || a.Tr == b.Tr && l.who < w.who {

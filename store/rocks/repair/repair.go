@@ -157,7 +157,7 @@ func (s *Source) survey(ctx context.Context, of *manifest.Version, cause error) 
 	b.levelDB = levelDB
 	b.v = manifest.Rebuilt(of, s.Dir, causeOf(s.Dir, cause).Place.File, levelDB)
 	for _, name := range names {
-		if err := b.look(name); err != nil {
+		if err := b.examineFile(name); err != nil {
 			return nil, err
 		}
 	}
@@ -175,8 +175,8 @@ func isRocks(names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n == "IDENTITY" || strings.HasPrefix(n, "OPTIONS-") })
 }
 
-// look examines a file of the directory.
-func (b *rebuilder) look(name string) error {
+// examineFile examines a file of the directory.
+func (b *rebuilder) examineFile(name string) error {
 	ext := filepath.Ext(name)
 	number, err := strconv.ParseUint(strings.TrimSuffix(name, ext), 10, 64)
 	isTable := ext == base.RocksTable || ext == base.LevelTable && b.levelDB

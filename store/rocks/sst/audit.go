@@ -61,8 +61,8 @@ func (r *Reader) count(h blocks.Handle, n *blocks.Counts) error {
 	return r.compare()
 }
 
-// known reports whether a block was counted. It is false once the table has failed the audit.
-func (a *audit) known(h blocks.Handle) bool {
+// wasCounted reports whether a block was counted. It is false once the table has failed the audit.
+func (a *audit) wasCounted(h blocks.Handle) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := a.after(h.Off)

@@ -245,7 +245,7 @@ func (x *tableIndex) start(r *Reader, use func() (*cachedBlock, error)) error {
 	if err := x.top.open(b.b, b.props); err != nil {
 		return x.topDamage(err)
 	}
-	return x.judge(b.faults, &x.top, x.topDamage)
+	return x.reportFaults(b.faults, &x.top, x.topDamage)
 }
 
 // close releases the index blocks.
@@ -367,7 +367,7 @@ func (x *tableIndex) openPart() error {
 	if err := x.chain(b); err != nil {
 		return err
 	}
-	return x.judge(b.faults, &x.part, x.partDamage)
+	return x.reportFaults(b.faults, &x.part, x.partDamage)
 }
 
 // sep returns the current entry's user key, valid until the next move. No key of its block is greater.

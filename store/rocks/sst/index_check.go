@@ -98,8 +98,8 @@ func (c *indexCheck) fault(off uint64, err error) {
 	}
 }
 
-// judge reports the faults of an index block: the walk ends at the first one that pass does not accept.
-func (x *tableIndex) judge(faults []indexFault, b *indexBlock, place func(error) error) error {
+// reportFaults reports the faults of an index block: the walk ends at the first one that pass does not accept.
+func (x *tableIndex) reportFaults(faults []indexFault, b *indexBlock, place func(error) error) error {
 	for _, f := range faults {
 		if x.pass == nil && f.sep == nil {
 			return place(f.err)
@@ -127,7 +127,7 @@ func (x *tableIndex) chain(b *cachedBlock) error {
 	if b.from < tail {
 		f.err = errTwice
 	}
-	return x.judge([]indexFault{f}, &x.part, x.partDamage)
+	return x.reportFaults([]indexFault{f}, &x.part, x.partDamage)
 }
 
 // skips reports whether the current entry points to a wrong block.

@@ -37,9 +37,9 @@ func (r *Reader) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, 
 		return w, err
 	}
 	w.win.Open(r.file)
-	err := w.told(blocks.Handle{}, r.begin())
+	err := w.dropAccepted(blocks.Handle{}, r.begin())
 	if m := r.mend(); err == nil && m != nil {
-		err = w.told(m.at, m.err)
+		err = w.dropAccepted(m.at, m.err)
 	}
 	if err != nil {
 		w.Close()
@@ -114,7 +114,7 @@ func (w *Walk) keep(hot *store.Hot, off uint64, b []byte) (err error) {
 }
 
 // Counted reports whether the block was counted.
-func (w *Walk) Counted() bool { return w.idx.r.audit.known(w.Handle()) }
+func (w *Walk) Counted() bool { return w.idx.r.audit.wasCounted(w.Handle()) }
 
 // Count adds the counts of the block to the audit.
 func (w *Walk) Count(n *blocks.Counts, err error) error {
@@ -130,12 +130,12 @@ func (w *Walk) Count(n *blocks.Counts, err error) error {
 	if err == nil {
 		err = w.idx.r.count(h, n)
 	}
-	return w.told(h, err)
+	return w.dropAccepted(h, err)
 }
 
-// told drops an error of the audit if pass accepts it, because the rows are readable nevertheless. ErrEntry is dropped
+// dropAccepted drops an error of the audit if pass accepts it, because the rows are readable nevertheless. ErrEntry is dropped
 // because the reader of the block finds it, too.
-func (w *Walk) told(h blocks.Handle, err error) error {
+func (w *Walk) dropAccepted(h blocks.Handle, err error) error {
 	if err == nil || w.idx.pass == nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (w *Writer) large(key, value, suffix []byte) error {
 	w.off += uint64(size + len(trailer))
 	w.blocks++
 	w.batchStart = w.blocks
-	w.sizes.settle(int64(r.size()), int64(w.off))
+	w.sizes.recordBlock(int64(r.size()), int64(w.off))
 	return nil
 }
 

@@ -33,8 +33,8 @@ func (s *batchSizes) end() {
 	s.lastRaw = s.raw
 }
 
-// settle records a block that is in the file, as is everything before it.
-func (s *batchSizes) settle(raw, stored int64) {
+// recordBlock records a block that is in the file, as is everything before it.
+func (s *batchSizes) recordBlock(raw, stored int64) {
 	s.raw += raw
 	s.lastRaw, s.knownRaw = s.raw, s.raw
 	s.stored, s.known = stored, stored
