@@ -25,7 +25,7 @@ type Options struct {
 // Methods that change it do not return errors of the store. Err returns the first; changes after it have no
 // effect.
 type State struct {
-	db      *pebble.DB // nil if it could not be opened again
+	db      *pebble.DB // nil: all rows are in memory, or it could not be opened
 	options *pebble.Options
 	dir     string
 	fs      vfs.FS
@@ -33,11 +33,13 @@ type State struct {
 	err     error // the first of the store
 
 	recent   *recent // nil: sealed
+	kept     *recent // all rows, if it was sealed before any was stored
 	ends     *ends   // nil: sealed
 	storedID uint64  // the store has no rows of this id or later ones; 0: the store is empty
 
 	failure *failure // of its background work
 	large   large
+	others  others
 
 	current   int            // the database that is selected
 	spaces    map[int]uint32 // number of a database's rows
@@ -66,11 +68,9 @@ func New(o Options) (*State, error) {
 	if s.memory <= 0 {
 		s.memory = record.DefaultMemory
 	}
-	if err := s.open(unsealed(s.memory)); err != nil {
-		return nil, errors.Join(err, disk.RemoveAll(dir))
-	}
 	s.recent = newRecent(unsealed(s.memory) / 3 * 2)
 	s.ends = newEnds(s.recent.limit / 8)
+	s.others = make(others, 1+s.recent.limit/64)
 	return s, nil
 }
 
@@ -79,8 +79,16 @@ func New(o Options) (*State, error) {
 // slows down with a small cache.
 func unsealed(memory int64) int64 { return max(memory, 3*memory-2<<20) }
 
-// open opens the store.
-func (s *State) open(memory int64) error {
+// open opens the store unless it is open. It reports whether rows can be written.
+func (s *State) open() bool {
+	if s.db == nil && s.err == nil {
+		s.fail(s.openWith(unsealed(s.memory)))
+	}
+	return s.err == nil
+}
+
+// openWith opens the store with a memory limit.
+func (s *State) openWith(memory int64) error {
 	memTable := min(max(memory/32, 1<<19), 32<<20)
 	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables counts against it
 	defer cache.Unref()
@@ -99,6 +107,7 @@ func (s *State) open(memory int64) error {
 		L0CompactionThreshold:       16, // tables with all kinds of keys, so that each compaction writes nearly all rows
 		MaxOpenFiles:                500,
 		Levels:                      levels,
+		Merger:                      &tails,
 		Logger:                      silent{},
 	}
 	s.options.EnsureDefaults()
@@ -112,17 +121,24 @@ func (s *State) open(memory int64) error {
 	return err
 }
 
-// shrink reopens the store with the memory limit that applies after Seal.
-func (s *State) shrink() error {
-	if unsealed(s.memory) == s.memory {
-		return nil
+// shrink merges tables and reopens the store with the memory limit that applies after Seal.
+func (s *State) shrink() {
+	if s.err == nil {
+		s.fail(s.db.Flush())
+	}
+	if s.Err() == nil && s.nextID > manyValues && s.db.Metrics().ReadAmp() > 2 {
+		s.fail(s.db.Compact([]byte{'d'}, []byte{'e'}, false))
+	}
+	if s.Err() != nil || unsealed(s.memory) == s.memory {
+		return
 	}
 	db := s.db
 	s.db = nil
 	if err := db.Close(); err != nil {
-		return err
+		s.fail(err)
+		return
 	}
-	return s.open(s.memory)
+	s.fail(s.openWith(s.memory))
 }
 
 // silent discards the log messages of the store, except fatal ones.
