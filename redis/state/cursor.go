@@ -6,6 +6,8 @@ import (
 	"sort"
 
 	"github.com/cockroachdb/pebble"
+
+	"kvferry/redis/state/spill"
 )
 
 // cursor passes the rows of a range in the order of their keys, or backwards: the changed rows of the cache, and the rows
@@ -18,6 +20,7 @@ type cursor struct {
 	cache  *recent
 	runs   []run
 	back   bool
+	moves  int // of the cache when the cursor was made
 
 	key, value []byte           // of the current row: views until the cursor or the cache moves
 	from       *pebble.Iterator // store, if the current row is a row of it
@@ -26,8 +29,9 @@ type cursor struct {
 
 // run is a part of the cache's changed rows.
 type run struct {
-	left []uint32 // places of rows to pass
-	key  []byte   // of the next one; nil after the last
+	left []uint32 // places of the rows after next
+	next row
+	key  []byte // of next; nil after the last row
 }
 
 // rows returns a cursor of the rows lower <= key < upper; nil is no upper bound.
@@ -38,6 +42,7 @@ func (s *State) rows(lower, upper []byte, back bool) (*cursor, error) {
 		for i := range c.runs {
 			c.peek(&c.runs[i])
 		}
+		c.moves = c.cache.moves
 	}
 	if s.db == nil || s.recent != nil && !s.mayBeStored(lower) {
 		return c, nil
@@ -73,27 +78,19 @@ func (c *recent) between(lower, upper []byte) []run {
 	return out
 }
 
-// peek sets the key of a run's next row.
+// peek takes the next row of a run.
 func (c *cursor) peek(r *run) {
-	switch n := len(r.left); {
-	case n == 0:
-		r.key = nil
+	n := len(r.left) - 1
+	switch {
+	case n < 0:
+		r.next, r.key = nil, nil
+		return
 	case c.back:
-		r.key = c.cache.at(r.left[n-1]).key()
+		r.next, r.left = c.cache.at(r.left[n]), r.left[:n]
 	default:
-		r.key = c.cache.at(r.left[0]).key()
+		r.next, r.left = c.cache.at(r.left[0]), r.left[1:]
 	}
-}
-
-// take passes the next row of a run.
-func (c *cursor) take(r *run) (taken row) {
-	if n := len(r.left) - 1; c.back {
-		taken, r.left = c.cache.at(r.left[n]), r.left[:n]
-	} else {
-		taken, r.left = c.cache.at(r.left[0]), r.left[1:]
-	}
-	c.peek(r)
-	return taken
+	r.key = r.next.key()
 }
 
 // before reports whether key a comes before b on the way.
@@ -125,15 +122,16 @@ func (c *cursor) Next() bool {
 		var r row
 		for i := range c.runs {
 			for bytes.Equal(c.runs[i].key, key) {
-				if x := c.take(&c.runs[i]); x.flags()&rowDirty != 0 {
+				if x := c.runs[i].next; x.flags()&rowDirty != 0 {
 					r = x
 				}
+				c.peek(&c.runs[i])
 			}
 		}
 		if r == nil { // it moved since the cursor was made
 			r = c.cache.find(key)
 		}
-		if ok := c.current(key, r); ok {
+		if c.current(key, r) {
 			return true
 		}
 	}
@@ -147,13 +145,16 @@ func (c *cursor) current(key []byte, r row) bool {
 	case r.flags()&rowGone != 0:
 		return false
 	case r.flags()&rowTail != 0 && c.from != nil:
-		c.joined = appendTail(append(c.joined[:0], c.value...), r.value())
+		c.joined = spill.AppendTail(append(c.joined[:0], c.value...), r.value())
 		c.value, c.from = c.joined, nil
 	default:
 		c.key, c.value, c.from = key, r.value(), nil
 	}
 	return true
 }
+
+// moved reports whether rows of the cache moved, which ends the use of the cursor.
+func (c *cursor) moved() bool { return c.cache != nil && c.cache.moves != c.moves }
 
 // Close closes the cursor and returns the first error.
 func (c *cursor) Close() error {

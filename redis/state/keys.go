@@ -101,7 +101,7 @@ func (s *State) StoreIn(db int, key []byte, v *Value) {
 	}
 	row := s.metaKey(db, key)
 	if v.Type != record.String || !v.inline {
-		s.others.add(s.large.hash(row))
+		s.others.Add(s.large.hash(row))
 	}
 	s.set(row, v.append(make([]byte, 0, 64+len(v.inlined))))
 }

@@ -20,7 +20,7 @@ func (s *State) Lose(db int, key, reason []byte, name bool) {
 	}
 	s.anyLost = true
 	row := s.metaKey(db, key)
-	s.others.add(s.large.hash(row))
+	s.others.Add(s.large.hash(row))
 	s.set(row, append([]byte{byte(mark)}, reason...))
 }
 

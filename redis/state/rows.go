@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/sstable"
 
 	"kvferry/internal/sys/bufpool"
+	"kvferry/redis/state/spill"
 )
 
 // get returns a copy of a row's value; false if the row does not exist.
@@ -44,7 +45,7 @@ func (s *State) look(key []byte) ([]byte, bool) {
 	if r := s.recent.find(key); r != nil && r.flags()&rowTail != 0 {
 		v := bytes.Clone(r.value())
 		if base, ok := s.stored(key); ok {
-			v = appendTail(base, v)
+			v = spill.AppendTail(base, v)
 		}
 		s.write(key, v)
 		return v, true
@@ -174,7 +175,7 @@ const (
 
 // ingest adds rows in key order to the store as tables.
 func (s *State) ingest(places []uint32) error {
-	fs := failing{s.fs, s.failure}
+	fs := spill.FS{FS: s.fs, F: s.failure}
 	o := s.options.MakeWriterOptions(0, s.db.FormatMajorVersion().MaxTableFormat())
 	var paths []string
 	for len(places) > 0 {
@@ -285,7 +286,7 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 			return
 		}
 		more = false
-		for moves := s.moves(); !more && c.Next(); {
+		for !more && c.Next() {
 			key = append(key[:0], c.key...)
 			value := c.value
 			if size, large := s.large.sizeOf(value); large {
@@ -296,7 +297,7 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 			if !f(key[len(prefix):], value) {
 				break
 			}
-			if more = s.moves() != moves; more && back {
+			if more = c.moved(); more && back {
 				upper = bytes.Clone(key)
 			} else if more {
 				lower = append(bytes.Clone(key), 0)
@@ -304,14 +305,6 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 		}
 		s.fail(errors.Join(c.Error(), c.Close()))
 	}
-}
-
-// moves counts how often rows of the cache moved.
-func (s *State) moves() int {
-	if s.recent == nil {
-		return 0
-	}
-	return s.recent.moves
 }
 
 // successor returns the least key after all keys that begin with a prefix.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble"
-	"github.com/cockroachdb/pebble/bloom"
 	"github.com/cockroachdb/pebble/vfs"
 
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
+	"kvferry/redis/state/spill"
 )
 
 // Options configures a state.
@@ -37,9 +37,9 @@ type State struct {
 	ends     *ends   // nil: sealed
 	storedID uint64  // the store has no rows of this id or later ones; 0: the store is empty
 
-	failure *failure // of its background work
+	failure *spill.Failure // of its background work
 	large   large
-	others  others
+	others  spill.Keys
 
 	current   int            // the database that is selected
 	spaces    map[int]uint32 // number of a database's rows
@@ -52,16 +52,13 @@ type State struct {
 	sizes    map[int]*Sizes // by database, made by Seal
 }
 
-// maxMemTables is the maximum number of memtables; beyond it, writes wait.
-const maxMemTables = 3
-
 // New makes an empty state in a new temporary directory.
 func New(o Options) (*State, error) {
 	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-state-")
 	if err != nil {
 		return nil, err
 	}
-	s := &State{dir: dir, fs: o.fs, memory: o.Memory, failure: new(failure), large: newLarge(), spaces: map[int]uint32{}, nextID: 1}
+	s := &State{dir: dir, fs: o.fs, memory: o.Memory, failure: new(spill.Failure), large: newLarge(), spaces: map[int]uint32{}, nextID: 1}
 	if s.fs == nil {
 		s.fs = vfs.Default
 	}
@@ -70,7 +67,7 @@ func New(o Options) (*State, error) {
 	}
 	s.recent = newRecent(unsealed(s.memory) / 3 * 2)
 	s.ends = newEnds(s.recent.limit / 8)
-	s.others = make(others, 1+s.recent.limit/64)
+	s.others = make(spill.Keys, 1+s.recent.limit/64)
 	return s, nil
 }
 
@@ -89,30 +86,10 @@ func (s *State) open() bool {
 
 // openWith opens the store with a memory limit.
 func (s *State) openWith(memory int64) error {
-	memTable := min(max(memory/32, 1<<19), 32<<20)
-	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables counts against it
-	defer cache.Unref()
-	levels := make([]pebble.LevelOptions, 7)
-	for i := range levels {
-		levels[i] = pebble.LevelOptions{BlockSize: 4 << 10, FilterPolicy: bloom.FilterPolicy(10), TargetFileSize: 8 << 20}
-	}
-	s.options = &pebble.Options{
-		FS:                          failing{s.fs, s.failure},
-		EventListener:               s.failure.listener(),
-		L0StopWritesThreshold:       1000, // a compaction that keeps failing must not block writers
-		Cache:                       cache,
-		DisableWAL:                  true,
-		MemTableSize:                uint64(memTable),
-		MemTableStopWritesThreshold: maxMemTables,
-		L0CompactionThreshold:       16, // tables with all kinds of keys, so that each compaction writes nearly all rows
-		MaxOpenFiles:                500,
-		Levels:                      levels,
-		Merger:                      &tails,
-		Logger:                      silent{},
-	}
-	s.options.EnsureDefaults()
+	s.options = spill.Options(s.fs, s.failure, memory)
+	defer s.options.Cache.Unref()
 	db, err := pebble.Open(s.dir, s.options)
-	if failed := s.failure.get(); failed != nil && err == nil {
+	if failed := s.failure.Get(); failed != nil && err == nil {
 		err = errors.Join(failed, db.Close())
 	}
 	if err == nil {
@@ -141,17 +118,18 @@ func (s *State) shrink() {
 	s.fail(s.openWith(s.memory))
 }
 
-// silent discards the log messages of the store, except fatal ones.
-type silent struct{}
-
-func (silent) Infof(string, ...interface{})      {}
-func (silent) Errorf(string, ...interface{})     {}
-func (silent) Fatalf(f string, a ...interface{}) { panic(fmt.Sprintf(f, a...)) }
-
 // Close removes the state.
 func (s *State) Close() error {
 	if s.db == nil {
 		return disk.RemoveAll(s.dir)
 	}
 	return errors.Join(s.db.Close(), disk.RemoveAll(s.dir))
+}
+
+// Err returns the first error of the store, including errors of its background work.
+func (s *State) Err() error {
+	if err := s.failure.Get(); err != nil && s.err == nil {
+		s.err = fmt.Errorf("the temporary store in %s: %w; free some space there or choose another directory with --temp-dir", s.dir, err)
+	}
+	return s.err
 }

@@ -2,10 +2,7 @@ package state
 
 import (
 	"encoding/binary"
-	"io"
 	"slices"
-
-	"github.com/cockroachdb/pebble"
 
 	"kvferry/record"
 )
@@ -108,7 +105,7 @@ func (s *State) Append(key, b []byte) bool {
 			if r.flags()&rowGone != 0 || !s.decodeValue(value).inline {
 				return false
 			}
-		} else if !s.mayBeStored(row) || s.others.has(s.large.hash(row)) {
+		} else if !s.mayBeStored(row) || s.others.Has(s.large.hash(row)) {
 			return false
 		}
 		if len(value)+len(b) > chunk || oversize(row, value) {
@@ -121,37 +118,3 @@ func (s *State) Append(key, b []byte) bool {
 	}
 	return true
 }
-
-// others is a set of the keys that ever had another value than a short string, and of some that had not. All other keys
-// are short strings, or do not exist.
-type others []byte
-
-func (o others) add(hash uint64)      { o[hash/8%uint64(len(o))] |= 1 << (hash % 8) }
-func (o others) has(hash uint64) bool { return o[hash/8%uint64(len(o))]&(1<<(hash%8)) != 0 }
-
-// appendTail appends a tail to the row of a string.
-func appendTail(row, tail []byte) []byte { return append(row, tail[2:]...) }
-
-// tails lets the store append tails to rows.
-var tails = pebble.Merger{Name: "kvferry.tails", Merge: func(_, value []byte) (pebble.ValueMerger, error) {
-	t := tailMerger(slices.Clone(value))
-	return &t, nil
-}}
-
-// tailMerger has the row so far.
-type tailMerger []byte
-
-// MergeNewer appends a tail.
-func (t *tailMerger) MergeNewer(tail []byte) error {
-	*t = appendTail(*t, tail)
-	return nil
-}
-
-// MergeOlder appends the row so far to an older one.
-func (t *tailMerger) MergeOlder(row []byte) error {
-	*t = appendTail(slices.Clone(row), *t)
-	return nil
-}
-
-// Finish returns the row.
-func (t *tailMerger) Finish(bool) ([]byte, io.Closer, error) { return *t, nil, nil }
