@@ -110,7 +110,8 @@ var rules = slices.Concat(redisRules, []rule{
 var redisRules = []rule{
 	{"redis/live/server", []string{"format", "redis/rdb", "record", "internal/"}, "a connection does not ask what goes over it"},
 	{"redis/live/pipe", []string{"redis/live/server", "format", "redis/rdb", "record", "internal/"}, "it sends commands, and knows no records"},
-	{"redis/state", []string{"record", "internal/"}, "how values are kept knows no commands"},
+	{"redis/state/spill", nil, "the store that takes rows knows none of them"},
+	{"redis/state", []string{"redis/state/spill", "record", "internal/"}, "how values are kept knows no commands"},
 	{"redis/state/server", []string{"redis/state", "redis/rdb", "record", "internal/shared/argument", "internal/shared/keyslot"}, "what commands share stands below all of them"},
 	{"redis/state/streams", []string{"redis/state", "redis/state/server", "record", "internal/shared/argument"}, "commands on streams need no others"},
 	{"redis/state/bits", []string{"redis/state", "redis/state/server", "record", "internal/shared/hll", "internal/shared/argument"}, "commands on bits need no others"},

@@ -5,6 +5,7 @@
 //
 //	state     State: the keys of databases; Value: the content of a key and its methods by type; Put: a whole record;
 //	          Records: all records, in order
+//	spill     settings of the store
 //	server    shared by commands: the server that they change, its clock, arguments and replies
 //	bits      the commands on bits of strings, and on HyperLogLogs
 //	streams   the commands on streams

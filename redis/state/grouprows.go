@@ -3,42 +3,23 @@ package state
 import (
 	"bytes"
 
-	"github.com/cockroachdb/pebble"
-
 	"kvferry/record"
 )
 
 // groupRows yields the consumer groups of a stream: each group by name, its consumers and its pending entries.
 type groupRows struct {
 	v      *Value
-	groups *rows
+	groups *cursor
 	name   []byte
 	g      *Group
-	kind   byte  // of sub: c or p
-	sub    *rows // of the current group
-	prefix int   // bytes of its keys that are not the name or id
-}
-
-// rows is an iterator that starts before its first row.
-type rows struct {
-	*pebble.Iterator
-	begun bool
-}
-
-// Next moves to the next row.
-func (r *rows) Next() bool {
-	if r.begun {
-		return r.Iterator.Next()
-	}
-	r.begun = true
-	return r.First()
+	kind   byte    // of sub: c or p
+	sub    *cursor // of the current group
+	prefix int     // bytes of its keys that are not the name or id
 }
 
 // rowsOf returns the rows of a prefix.
-func (s *State) rowsOf(prefix []byte) (*rows, error) {
-	s.settle()
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)})
-	return &rows{Iterator: it}, err
+func (s *State) rowsOf(prefix []byte) (*cursor, error) {
+	return s.rows(prefix, successor(prefix), false)
 }
 
 // next sets e to the next element; false after the last.
@@ -75,8 +56,8 @@ func (x *groupRows) group(e *record.Element) (bool, error) {
 	if !x.groups.Next() {
 		return false, x.groups.Error()
 	}
-	x.name = bytes.Clone(x.groups.Key()[len(prefix):])
-	x.g = x.v.decodeGroup(x.groups.Value())
+	x.name = bytes.Clone(x.groups.key[len(prefix):])
+	x.g = x.v.decodeGroup(x.groups.value)
 	*e = record.Element{Kind: record.Group, Name: x.name,
 		Value: record.AppendGroup(nil, &record.GroupState{Last: x.g.Last.append(nil), Read: x.g.Read})}
 	return true, x.open('c')
@@ -91,7 +72,7 @@ func (x *groupRows) open(kind byte) (err error) {
 }
 
 func (x *groupRows) element(e *record.Element) {
-	key, value := x.sub.Key()[x.prefix:], x.sub.Value()
+	key, value := x.sub.key[x.prefix:], x.sub.value
 	if x.kind == 'c' {
 		c := decodeConsumer(value)
 		*e = record.Element{Kind: record.Consumer, Name: x.name,
@@ -108,9 +89,9 @@ func (x *groupRows) element(e *record.Element) {
 
 // close releases the open iterators.
 func (x *groupRows) close() {
-	for _, r := range []*rows{x.sub, x.groups} {
+	for _, r := range []*cursor{x.sub, x.groups} {
 		if r != nil {
-			x.v.s.closed(r.Iterator)
+			x.v.s.closed(r)
 		}
 	}
 }

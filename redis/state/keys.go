@@ -99,7 +99,11 @@ func (s *State) StoreIn(db int, key []byte, v *Value) {
 		s.removeIn(db, key)
 		return
 	}
-	s.set(s.metaKey(db, key), v.append(make([]byte, 0, 64+len(v.inlined))))
+	row := s.metaKey(db, key)
+	if v.Type != record.String || !v.inline {
+		s.others.Add(s.large.hash(row))
+	}
+	s.set(row, v.append(make([]byte, 0, 64+len(v.inlined))))
 }
 
 // Remove removes a key.

@@ -40,6 +40,8 @@ func newLarge() (l large) {
 	return large{l.mark, maphash.MakeSeed(), map[uint64]struct{}{}}
 }
 
+func (l *large) hash(key []byte) uint64 { return maphash.Bytes(l.seed, key) }
+
 // sizeOf returns the size of a value in pieces.
 func (l *large) sizeOf(value []byte) (int64, bool) {
 	if len(value) != markBytes+8 || !bytes.Equal(value[:markBytes], l.mark[:]) {
@@ -66,7 +68,7 @@ func (s *State) setLarge(key, head, tail []byte) {
 		rest = rest[len(part):]
 	}
 	s.write(key, binary.BigEndian.AppendUint64(bytes.Clone(s.large.mark[:]), uint64(size)))
-	s.large.known[maphash.Bytes(s.large.seed, key)] = struct{}{}
+	s.large.known[s.large.hash(key)] = struct{}{}
 }
 
 // dropPieces removes the pieces of a row that is removed or overwritten.
@@ -74,7 +76,7 @@ func (s *State) dropPieces(key []byte) {
 	if len(s.large.known) == 0 {
 		return
 	}
-	hash := maphash.Bytes(s.large.seed, key)
+	hash := s.large.hash(key)
 	if _, ok := s.large.known[hash]; !ok {
 		return
 	}

@@ -55,13 +55,6 @@ func (v *Value) Items(f func(elem []byte) bool) {
 	if v.count == 0 {
 		return
 	}
-	if !v.s.mayBeStored(dataKey(v.id)) { // all its rows are cached
-		for more := true; more && n < v.count; n++ {
-			elem, _ := v.s.get(v.item(n))
-			more = f(elem)
-		}
-		return
-	}
 	v.s.walk(dataKey(v.id), binary.BigEndian.AppendUint64(nil, v.head), false, func(_, elem []byte) bool {
 		n++
 		return f(elem) && n < v.count

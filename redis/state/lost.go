@@ -19,7 +19,9 @@ func (s *State) Lose(db int, key, reason []byte, name bool) {
 		mark = lostName
 	}
 	s.anyLost = true
-	s.set(s.metaKey(db, key), append([]byte{byte(mark)}, reason...))
+	row := s.metaKey(db, key)
+	s.others.Add(s.large.hash(row))
+	s.set(row, append([]byte{byte(mark)}, reason...))
 }
 
 // AnyLost reports whether any value was ever lost.

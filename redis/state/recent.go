@@ -12,7 +12,7 @@ import (
 // reaches the store once. A hash table maps keys to rows, which are appended to blocks of memory:
 //
 //	+----------------------------------------------------+-----+--------------+
-//	| flags (6b) len(key) (17b) len(value) (17b) room (17b) | key | value … room |
+//	| flags (7b) len(key) (17b) len(value) (17b) room (17b) | key | value … room |
 //	+----------------------------------------------------+-----+--------------+
 //
 // When the blocks are full, the places of rows that moved are reclaimed. If there are few, changed rows are written to the
@@ -26,6 +26,8 @@ type recent struct {
 	rows   int      // slots in use
 	dead   int      // bytes of rows that moved
 	dirty  []uint32 // places of changed rows, and of rows that were changed
+	runs   []int    // ends of the parts of dirty that are in key order
+	moves  int      // how often places became invalid
 	seed   maphash.Seed
 }
 
@@ -34,8 +36,10 @@ const (
 	recentHead  = 8
 	// recentRow is the largest row to cache; larger rows are only in the store.
 	recentRow = 64 << 10
-	// recentDirty is the memory of a changed row outside the blocks: its place in dirty, and the sort of dirty.
-	recentDirty = 4 + 16
+	// recentPlace is the size of a place in dirty.
+	recentPlace = 4
+	// recentDirty is the memory of a changed row outside the blocks: its place, and the sort of dirty.
+	recentDirty = recentPlace + 16
 	// recentSlot is the size of a slot.
 	recentSlot = 8
 	// recentSlots is the initial number of slots. At most three quarters are in use.
@@ -48,13 +52,14 @@ const (
 	rowDirty              // the store does not have this version
 	rowStored             // the store may have another one, or this one
 	rowDead               // the row was moved, or is only in the store
+	rowTail               // the value goes behind the value in the store (strings.go)
 	rowOnce               // 0 to 3 times rowOnce: it was used since it was put, and how often the cache was full since then
 	rowUsed   = 3 * rowOnce
 )
 
 // Positions and width of the numbers in the head of a row.
 const (
-	headKey   = 6
+	headKey   = 7
 	headValue = headKey + headBits
 	headRoom  = headValue + headBits
 	headBits  = 17
@@ -178,6 +183,21 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 	return true
 }
 
+// patch writes a part of a row's value, which may become longer, and marks it as changed. It reports false and does nothing
+// unless the row is cached with room for it.
+func (c *recent) patch(key []byte, from int, part []byte) bool {
+	r := c.find(key)
+	if r == nil || r.flags()&rowGone != 0 || from > r.valueLen() || from+len(part) > r.room() {
+		return false
+	}
+	if r.flags()&rowDirty == 0 {
+		c.dirty = append(c.dirty, c.slot(key, c.hashOf(key)).place)
+	}
+	r.set(r.flags()|rowDirty, len(key), max(r.valueLen(), from+len(part)), r.room())
+	copy(r.value()[from:], part)
+	return true
+}
+
 // make allocates a row and returns the room for its value; place 0 means that the cache is full. One row always
 // fits.
 func (c *recent) make(key, value int) (place uint32, room int) {
@@ -233,7 +253,8 @@ func (c *recent) each(f func(r row)) {
 func (c *recent) keep(in func(r row) bool) {
 	clear(c.slots)
 	used, last := slices.Clone(c.used), c.last
-	c.rows, c.dead, c.last, c.dirty = 0, 0, 0, c.dirty[:0]
+	c.rows, c.dead, c.last, c.dirty, c.runs = 0, 0, 0, c.dirty[:0], nil
+	c.moves++
 	clear(c.used)
 	for i := 0; i <= last && i < len(c.blocks); i++ {
 		for b := c.blocks[i][:used[i]]; len(b) > 0; {
@@ -280,7 +301,7 @@ func (c *recent) age() {
 			return false
 		}
 		r.mark(f - min(use, 1)*rowOnce)
-		return use >= least
+		return use >= least && f&rowTail == 0 // a tail is in the store now
 	})
 }
 
@@ -290,24 +311,77 @@ func (c *recent) clear() { c.keep(func(row) bool { return false }) }
 // changed lists the places of the changed rows in key order, and marks them as written. The places are valid
 // until the next row is put.
 func (c *recent) changed() []uint32 {
-	all := make([]sorted, 0, len(c.dirty))
+	c.runs = nil
+	c.order()
+	out := c.dirty[:0]
 	for _, place := range c.dirty {
 		r := c.at(place)
 		f := r.flags()
-		if f&rowDirty == 0 { // it moved, or is listed twice
+		if f&rowDirty == 0 { // it is listed twice
 			continue
 		}
 		if r.mark(f&^rowDirty | rowStored); f&(rowGone|rowStored) != rowGone {
-			all = append(all, sorted{place: place})
+			out = append(out, place)
 		}
 	}
-	c.sort(all, 0)
-	out := c.dirty[:0]
-	for i := range all {
-		out = append(out, all[i].place)
-	}
-	c.dirty = c.dirty[:0]
+	c.dirty, c.runs = c.dirty[:0], nil
+	c.moves++
 	return out
+}
+
+// order puts the places of the rows that changed since its last call in key order. dirty then consists of runs, each more
+// than four times as long as the next.
+func (c *recent) order() {
+	from := 0
+	if n := len(c.runs); n > 0 {
+		from = c.runs[n-1]
+	}
+	if from == len(c.dirty) {
+		return
+	}
+	for n := len(c.runs); n > 0; n-- {
+		begin := 0
+		if n > 1 {
+			begin = c.runs[n-2]
+		}
+		if from-begin > 4*(len(c.dirty)-from) {
+			break
+		}
+		c.runs, from = c.runs[:n-1], begin
+		c.moves++
+	}
+	rows := make([]sorted, 0, len(c.dirty)-from)
+	for _, place := range c.dirty[from:] {
+		if c.at(place).flags()&rowDirty != 0 { // it did not move
+			rows = append(rows, sorted{place: place})
+		}
+	}
+	c.sort(rows, 0)
+	c.dirty = c.dirty[:from]
+	for i := range rows {
+		c.dirty = append(c.dirty, rows[i].place)
+	}
+	c.runs = append(c.runs, len(c.dirty))
+}
+
+// seal leaves only the rows, in key order, if they fit into a number of bytes.
+func (c *recent) seal(bytes int64) bool {
+	size := func() int64 {
+		if c.rows == 0 {
+			return 0
+		}
+		return int64(c.last*recentBlock + c.used[c.last] + len(c.dirty)*recentPlace)
+	}
+	if size()-int64(c.dead) > bytes {
+		return false
+	}
+	if size() > bytes {
+		c.keep(func(row) bool { return true })
+	}
+	c.runs = nil
+	c.order()
+	c.slots, c.blocks = nil, slices.Clip(c.blocks[:min(c.last+1, len(c.blocks))])
+	return true
 }
 
 // sorted is a row to sort by a part of its key.

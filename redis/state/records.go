@@ -3,12 +3,11 @@ package state
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/cockroachdb/pebble"
 
 	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
@@ -24,8 +23,24 @@ type Sizes struct {
 // sampleEvery is the number of bytes between two samples of keys.
 const sampleEvery = 4 << 20
 
-// Seal ends the replay: it counts the records and reduces the store's memory.
+// Seal ends the replay: it reduces the memory and counts the records. Rows that fit into memory stay there, in key order.
 func (s *State) Seal() error {
+	switch {
+	case s.recent == nil:
+		return s.Err()
+	case s.db == nil && s.err == nil && s.recent.seal(s.memory):
+		s.kept = s.recent
+	default:
+		s.settle()
+		s.shrink()
+	}
+	s.recent, s.ends = nil, nil
+	s.measure()
+	return s.Err()
+}
+
+// measure counts the records.
+func (s *State) measure() {
 	s.sizes = map[int]*Sizes{}
 	for _, db := range s.databases() {
 		z := &Sizes{}
@@ -47,18 +62,6 @@ func (s *State) Seal() error {
 			s.sizes[db] = z
 		}
 	}
-	s.settle()
-	s.recent, s.ends = nil, nil
-	if s.err == nil {
-		s.fail(s.db.Flush())
-	}
-	if s.Err() == nil && s.nextID > manyValues && s.db.Metrics().ReadAmp() > 2 {
-		s.fail(s.db.Compact([]byte{'d'}, []byte{'e'}, false))
-	}
-	if s.Err() == nil {
-		s.fail(s.shrink())
-	}
-	return s.Err()
 }
 
 // manyValues is the number of collections from which merging their tables pays off: a reader seeks the rows of each in every
@@ -115,13 +118,13 @@ func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Ti
 	if prefix == nil {
 		return record.Merge(), nil
 	}
-	o := &pebble.IterOptions{LowerBound: append(slices.Clone(prefix), lo...), UpperBound: successor(prefix)}
+	lower, upper := slices.Concat(prefix, lo), successor(prefix)
 	if hi != nil {
-		o.UpperBound = append(slices.Clone(prefix), hi...)
+		upper = slices.Concat(prefix, hi)
 	}
-	keys, err := s.db.NewIter(o)
+	keys, err := s.rows(lower, upper, false)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, keys.Close())
 	}
 	r := &reader{s: s, keys: keys, prefix: len(prefix), types: types, now: now.UnixMilli(), ledger: ledger, start: start}
 	r.header.DB, r.places.Meta = strconv.Itoa(db), keyspace
@@ -140,7 +143,7 @@ func (s *State) metaPrefix(db int) []byte {
 // reader yields records.
 type reader struct {
 	s      *State
-	keys   *pebble.Iterator // nil: the reader has no keys
+	keys   *cursor
 	prefix int
 	types  record.TypeSet
 	now    int64
@@ -148,29 +151,28 @@ type reader struct {
 	start  *record.Start
 	tally  record.Tally // of records that are lost
 	places record.Places
-	begun  bool
 
 	v      *Value
 	header record.Header
 	last   [16]byte
 	gone   [16]byte
-	rows   *pebble.Iterator // of the elements
-	skip   int              // bytes of their keys that are not the name
-	buf    []byte           // of the elements of a batch
-	groups *groupRows       // of a stream, after its rows
+	rows   *cursor    // of the elements, at the next one
+	skip   int        // bytes of their keys that are not the name
+	buf    []byte     // of the elements of a batch
+	groups *groupRows // of a stream, after its rows
 	ended  bool
 }
 
 // Next moves to the next record.
 func (r *reader) Next() (*record.Header, error) {
-	for r.step() {
-		v := r.s.decodeValue(r.keys.Value())
+	for r.keys.Next() {
+		v := r.s.decodeValue(r.keys.value)
 		if !r.types.Has(v.Type) || v.lost == lostName {
 			continue
 		}
 		r.tally.Visible++
 		r.tally.Entries++
-		if r.s.isHalf(r.keys.Key()[r.prefix:]) {
+		if r.s.isHalf(r.keys.key[r.prefix:]) {
 			r.tally.Rows[record.HalfImported]++
 			continue
 		}
@@ -187,31 +189,14 @@ func (r *reader) Next() (*record.Header, error) {
 		r.head()
 		return &r.header, nil
 	}
-	if r.keys == nil {
-		return nil, io.EOF
-	}
-	if err := r.keys.Error(); err != nil {
-		return nil, err
-	}
-	return nil, io.EOF
-}
-
-func (r *reader) step() bool {
-	switch {
-	case r.keys == nil:
-		return false
-	case r.begun:
-		return r.keys.Next()
-	}
-	r.begun = true
-	return r.keys.First()
+	return nil, cmp.Or(r.keys.Error(), io.EOF)
 }
 
 func (r *reader) head() {
 	v, h := r.v, &r.header
-	*h = record.Header{DB: h.DB, Type: v.Type, Key: r.keys.Key()[r.prefix:], ExpireMS: v.ExpireMS, Len: int64(v.count),
+	*h = record.Header{DB: h.DB, Type: v.Type, Key: r.keys.key[r.prefix:], ExpireMS: v.ExpireMS, Len: int64(v.count),
 		Expired: v.ExpireMS != 0 && v.ExpireMS < r.now, ByName: true}
-	if s := r.start; s != nil && r.rows == nil { // the rows of a value that had to be counted are open
+	if s := r.start; s != nil {
 		h.Sought = v.Type == record.List || s.Name != nil && (v.Type == record.Hash || v.Type == record.Set || v.Type == record.ZSet)
 	}
 	switch v.Type {
@@ -246,8 +231,8 @@ func (r *reader) closeRows() {
 	r.rows, r.groups, r.buf = nil, nil, bufpool.Reset(r.buf)
 }
 
-// closed closes an iterator after its reads; an error that they did not report does not matter.
-func (s *State) closed(it *pebble.Iterator) { _ = it.Close() }
+// closed closes a cursor after its reads; an error that they did not report does not matter.
+func (s *State) closed(c interface{ Close() error }) { _ = c.Close() }
 
 // keyspace is the name of the records in the ledger.
 const keyspace = "records"
@@ -334,27 +319,26 @@ func (r *reader) openRows() error {
 	}
 	var err error
 	r.skip = len(prefix)
-	r.rows, err = r.s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
-	if err == nil && !r.rows.First() {
-		r.ended = true
+	if r.rows, err = r.s.rows(lower, upper, false); err == nil {
+		r.ended = !r.rows.Next()
 	}
 	return err
 }
 
-// count counts the elements of a loose value, then returns to the first.
+// count counts the elements of a loose value.
 func (r *reader) count() error {
-	if err := r.openRows(); err != nil {
-		return err
-	}
+	r.header.Sought = false
+	err := r.openRows()
 	r.v.loose, r.v.count = false, 0
-	for ok := r.rows.Valid(); ok; ok = r.rows.Next() {
+	for ; err == nil && !r.ended; r.ended = !r.rows.Next() {
 		r.v.count++
 	}
-	if err := r.rows.Error(); err != nil {
-		return err
+	if err == nil {
+		err = r.rows.Error()
 	}
-	r.ended = !r.rows.First()
-	return nil
+	r.closeRows()
+	r.ended = false
+	return err
 }
 
 // batchBytes ends a batch.
@@ -366,7 +350,7 @@ func (r *reader) elements(dst []record.Element) (int, error) {
 	n, buf := 0, bufpool.Reset(r.buf)
 	r.buf = nil
 	for n < len(dst) && len(buf) < batchBytes && !r.ended {
-		key, value := r.rows.Key()[r.skip:], r.rows.Value()
+		key, value := r.rows.key[r.skip:], r.rows.value
 		size, large := r.s.large.sizeOf(value)
 		if large && n > 0 {
 			break
@@ -378,7 +362,7 @@ func (r *reader) elements(dst []record.Element) (int, error) {
 		buf = append(buf, key...)
 		if large {
 			var err error
-			if buf, err = r.s.join(buf, r.rows.Key(), size, r.rows); err != nil {
+			if buf, err = r.s.join(buf, r.rows.key, size, r.rows.from); err != nil {
 				return 0, err
 			}
 		} else {

@@ -1,16 +1,19 @@
 package state
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/sstable"
 
 	"kvferry/internal/sys/bufpool"
+	"kvferry/redis/state/spill"
 )
 
 // get returns a copy of a row's value; false if the row does not exist.
@@ -39,7 +42,14 @@ func (s *State) look(key []byte) ([]byte, bool) {
 	if s.recent == nil {
 		return s.stored(key)
 	}
-	if r := s.recent.find(key); r != nil {
+	if r := s.recent.find(key); r != nil && r.flags()&rowTail != 0 {
+		v := bytes.Clone(r.value())
+		if base, ok := s.stored(key); ok {
+			v = spill.AppendTail(base, v)
+		}
+		s.write(key, v)
+		return v, true
+	} else if r != nil {
 		return r.value(), r.flags()&rowGone == 0
 	}
 	if !s.mayBeStored(key) {
@@ -66,6 +76,13 @@ func (s *State) peek(key []byte) (there, sure bool) {
 
 // stored returns a copy of a row's value in the store; false if the store does not have the row.
 func (s *State) stored(key []byte) ([]byte, bool) {
+	if s.db == nil {
+		c, err := s.rows(key, append(slices.Clip(key), 0), false)
+		if s.fail(err); err != nil || !c.Next() {
+			return nil, false
+		}
+		return bytes.Clone(c.value), true
+	}
 	v, closer, err := s.db.Get(key)
 	if err != nil {
 		if !errors.Is(err, pebble.ErrNotFound) {
@@ -81,7 +98,7 @@ func (s *State) stored(key []byte) ([]byte, bool) {
 // mayBeStored reports whether the store may have a row. It has no rows of ids newer than all rows written to
 // it.
 func (s *State) mayBeStored(key []byte) bool {
-	if key[0] == 'd' {
+	if len(key) > 8 && key[0] == 'd' {
 		return binary.BigEndian.Uint64(key[1:]) < s.storedID
 	}
 	return s.storedID > 0
@@ -99,12 +116,18 @@ func (s *State) keep(key, value []byte, flags uint32) {
 		if s.recent.put(key, value, flags) {
 			return
 		}
-		if c := s.recent; c.dead > c.limit/4 {
-			c.keep(func(row) bool { return true })
-		} else {
-			s.settle()
-			c.age()
-		}
+		key, value = bytes.Clone(key), bytes.Clone(value) // they may be views of rows
+		s.makeRoom()
+	}
+}
+
+// makeRoom drops rows of the full cache that it does not need.
+func (s *State) makeRoom() {
+	if c := s.recent; c.dead > c.limit/4 {
+		c.keep(func(row) bool { return true })
+	} else {
+		s.settle()
+		c.age()
 	}
 }
 
@@ -114,16 +137,21 @@ func (s *State) settle() {
 		return
 	}
 	places := s.recent.changed()
+	if !s.open() {
+		return
+	}
 	if s.storedID = s.nextID; len(places) >= tableRows {
 		s.fail(s.ingest(places))
 		return
 	}
 	b := s.db.NewBatch()
 	for _, place := range places {
-		r := s.recent.at(place)
-		if r.flags()&rowGone != 0 {
+		switch r := s.recent.at(place); {
+		case r.flags()&rowGone != 0:
 			s.fail(b.Delete(r.key(), nil))
-		} else {
+		case r.flags()&rowTail != 0:
+			s.fail(b.Merge(r.key(), r.value(), nil))
+		default:
 			s.fail(b.Set(r.key(), r.value(), nil))
 		}
 		if b.Len() >= settleBytes {
@@ -147,7 +175,7 @@ const (
 
 // ingest adds rows in key order to the store as tables.
 func (s *State) ingest(places []uint32) error {
-	fs := failing{s.fs, s.failure}
+	fs := spill.FS{FS: s.fs, F: s.failure}
 	o := s.options.MakeWriterOptions(0, s.db.FormatMajorVersion().MaxTableFormat())
 	var paths []string
 	for len(places) > 0 {
@@ -163,9 +191,12 @@ func (s *State) ingest(places []uint32) error {
 			if r.key()[0] != kind {
 				break
 			}
-			if r.flags()&rowGone != 0 {
+			switch {
+			case r.flags()&rowGone != 0:
 				err = w.Delete(r.key())
-			} else {
+			case r.flags()&rowTail != 0:
+				err = w.Merge(r.key(), r.value())
+			default:
 				err = w.Set(r.key(), r.value())
 			}
 			places = places[1:]
@@ -208,7 +239,7 @@ func (s *State) write(key, value []byte) {
 
 // writeOut writes a row to the store.
 func (s *State) writeOut(key, value []byte) {
-	if s.err == nil {
+	if s.open() {
 		s.fail(s.db.Set(key, value, pebble.NoSync))
 		s.storedID = s.nextID
 	}
@@ -220,7 +251,9 @@ func (s *State) del(key []byte) {
 		return
 	}
 	if oversize(key, nil) {
-		s.fail(s.db.Delete(key, pebble.NoSync))
+		if s.open() {
+			s.fail(s.db.Delete(key, pebble.NoSync))
+		}
 		return
 	}
 	s.keep(key, nil, rowDirty|rowGone)
@@ -238,40 +271,40 @@ func (s *State) scan(prefix []byte, f func(key, value []byte) bool) { s.walk(pre
 
 // walk is scan from a position after the prefix, or backwards from before it; nil is the first or the last row.
 func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) bool) {
-	if s.err != nil {
-		return
-	}
-	s.settle()
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)})
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	step, ok := it.Next, false
+	lower, upper := prefix, successor(prefix)
 	switch {
-	case back && from != nil:
-		step, ok = it.Prev, it.SeekLT(append(prefix[:len(prefix):len(prefix)], from...))
-	case back:
-		step, ok = it.Prev, it.Last()
+	case from != nil && back:
+		upper = slices.Concat(prefix, from)
 	case from != nil:
-		ok = it.SeekGE(append(prefix[:len(prefix):len(prefix)], from...))
-	default:
-		ok = it.First()
+		lower = slices.Concat(prefix, from)
 	}
-	var joined []byte
-	for ; ok; ok = step() {
-		value := it.Value()
-		if size, large := s.large.sizeOf(value); large {
-			joined, err = s.join(bufpool.Room(joined, int(size)), it.Key(), size, it)
-			s.fail(err)
-			value = joined
+	var key, joined []byte
+	for more := true; more && s.err == nil; {
+		c, err := s.rows(lower, upper, back)
+		if err != nil {
+			s.fail(errors.Join(err, c.Close()))
+			return
 		}
-		if !f(it.Key()[len(prefix):], value) {
-			break
+		more = false
+		for !more && c.Next() {
+			key = append(key[:0], c.key...)
+			value := c.value
+			if size, large := s.large.sizeOf(value); large {
+				joined, err = s.join(bufpool.Room(joined, int(size)), key, size, c.from)
+				s.fail(err)
+				value = joined
+			}
+			if !f(key[len(prefix):], value) {
+				break
+			}
+			if more = c.moved(); more && back {
+				upper = bytes.Clone(key)
+			} else if more {
+				lower = append(bytes.Clone(key), 0)
+			}
 		}
+		s.fail(errors.Join(c.Error(), c.Close()))
 	}
-	s.fail(it.Error())
-	s.fail(it.Close())
 }
 
 // successor returns the least key after all keys that begin with a prefix.

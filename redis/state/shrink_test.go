@@ -19,6 +19,7 @@ func TestShrink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.open()
 	before := s.db
 	for i := range 5000 {
 		v := s.Make(record.Set)
@@ -55,6 +56,7 @@ func TestShrinkFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Store([]byte("k"), s.Make(record.String))
+	s.open()
 	fs.on = true
 	if err := s.Seal(); !errors.Is(err, errUnreadable) {
 		t.Errorf("sealed: %v", err)

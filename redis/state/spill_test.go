@@ -145,3 +145,127 @@ func TestEnds(t *testing.T) {
 		t.Errorf("%d members, want %d", v.Len(), len(want))
 	}
 }
+
+// TestAppend appends to strings that are in memory, in the store or nowhere, among other commands, and compares them with
+// a map, at any time and once sealed.
+func TestAppend(t *testing.T) {
+	s := cramped(t)
+	s.recent.limit = recentBlock / 4
+	r := rand.New(rand.NewPCG(uint64(seed.Of(t)), 1))
+	want := map[string]string{}
+	tails := 0
+	same := func(key string, v *Value) {
+		if w, ok := want[key]; ok != (v != nil) || v != nil && (v.Type != record.String || string(v.Content()) != w) {
+			t.Fatalf("%q: %d bytes, want %d: %t", key, v.Len(), len(w), ok)
+		}
+	}
+	for i := range 20_000 {
+		key := fmt.Sprintf("key%d", r.IntN(2000))
+		part := bytes.Repeat([]byte{byte(i)}, r.IntN(100)+r.IntN(200)/199*9000)
+		switch op := r.IntN(40); {
+		case op < 2:
+			s.SetString([]byte(key), part, int64(i%2))
+			want[key] = string(part)
+		case op < 3:
+			s.Remove([]byte(key))
+			delete(want, key)
+		case op < 4:
+			v := s.Make(record.Set)
+			v.AddMember(part)
+			s.Store([]byte(key), v)
+			if s.Append([]byte(key), part) {
+				t.Fatal("a string was appended to a set")
+			}
+			s.Remove([]byte(key))
+			delete(want, key)
+		case op < 5:
+			same(key, s.Find([]byte(key)))
+		default:
+			if !s.Append([]byte(key), part) {
+				v := s.Find([]byte(key))
+				if same(key, v); v == nil {
+					v = s.Make(record.String)
+				}
+				v.SetBytes(v.Len(), part)
+				s.Store([]byte(key), v)
+			} else if s.recent.find(s.metaKey(0, []byte(key))).flags()&rowTail != 0 {
+				tails++
+			}
+			want[key] += string(part)
+		}
+	}
+	if tails < 300 {
+		t.Errorf("only %d strings were not read", tails)
+	}
+	check := func() {
+		n := 0
+		s.scan(s.metaKey(0, nil), func(key, row []byte) bool {
+			same(string(key), s.decodeValue(row))
+			n++
+			return true
+		})
+		if n != len(want) {
+			t.Fatalf("%d keys, want %d", n, len(want))
+		}
+	}
+	check()
+	if err := s.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	check()
+}
+
+// TestWalk walks rows in both directions while others are changed, removed and added, which moves them to the store or
+// elsewhere in the cache: each row that stays is seen once, in order.
+func TestWalk(t *testing.T) {
+	s := cramped(t)
+	s.recent.limit = recentBlock / 8
+	r := rand.New(rand.NewPCG(uint64(seed.Of(t)), 1))
+	v := s.Make(record.Set)
+	name := func(i int) []byte { return fmt.Append(nil, 10_000+i) }
+	in := map[string]bool{}
+	put := func() {
+		n := name(r.IntN(3000))
+		s.set(dataKey(v.id, n), bytes.Repeat([]byte("v"), r.IntN(100)))
+		in[string(n)] = true
+	}
+	for range 2500 {
+		put()
+	}
+	for i := range 60 {
+		var seen []string
+		back, nested := i%2 == 0, 0
+		s.walk(dataKey(v.id), nil, back, func(key, _ []byte) bool {
+			seen = append(seen, string(key))
+			switch n := r.IntN(60); {
+			case n < 20:
+				s.set(dataKey(v.id, key), bytes.Repeat([]byte("w"), r.IntN(200)))
+			case n < 30:
+				s.SetString(name(r.IntN(3000)), make([]byte, r.IntN(300)), 0)
+			case n == 30:
+				s.del(dataKey(v.id, key))
+				delete(in, string(key))
+			case n == 31 && nested < 5:
+				nested++
+				s.scan(dataKey(v.id), func(_, _ []byte) bool { return r.IntN(100) > 0 })
+			}
+			return true
+		})
+		sorted := slices.Clone(seen)
+		slices.Sort(sorted)
+		if back {
+			slices.Reverse(sorted)
+		}
+		if !slices.Equal(seen, sorted) || len(slices.Compact(sorted)) != len(seen) {
+			t.Fatalf("walk %d is not in order", i)
+		}
+		for key := range in {
+			if _, there := slices.BinarySearchFunc(seen, key, func(a, b string) int { return order(a, b, back) }); !there {
+				t.Fatalf("walk %d, backwards %t, passed %q", i, back, key)
+			}
+		}
+		for range 40 {
+			put()
+		}
+	}
+}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble"
-	"github.com/cockroachdb/pebble/bloom"
 	"github.com/cockroachdb/pebble/vfs"
 
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
+	"kvferry/redis/state/spill"
 )
 
 // Options configures a state.
@@ -25,7 +25,7 @@ type Options struct {
 // Methods that change it do not return errors of the store. Err returns the first; changes after it have no
 // effect.
 type State struct {
-	db      *pebble.DB // nil if it could not be opened again
+	db      *pebble.DB // nil: all rows are in memory, or it could not be opened
 	options *pebble.Options
 	dir     string
 	fs      vfs.FS
@@ -33,11 +33,13 @@ type State struct {
 	err     error // the first of the store
 
 	recent   *recent // nil: sealed
+	kept     *recent // all rows, if it was sealed before any was stored
 	ends     *ends   // nil: sealed
 	storedID uint64  // the store has no rows of this id or later ones; 0: the store is empty
 
-	failure *failure // of its background work
+	failure *spill.Failure // of its background work
 	large   large
+	others  spill.Keys
 
 	current   int            // the database that is selected
 	spaces    map[int]uint32 // number of a database's rows
@@ -50,27 +52,22 @@ type State struct {
 	sizes    map[int]*Sizes // by database, made by Seal
 }
 
-// maxMemTables is the maximum number of memtables; beyond it, writes wait.
-const maxMemTables = 3
-
 // New makes an empty state in a new temporary directory.
 func New(o Options) (*State, error) {
 	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-state-")
 	if err != nil {
 		return nil, err
 	}
-	s := &State{dir: dir, fs: o.fs, memory: o.Memory, failure: new(failure), large: newLarge(), spaces: map[int]uint32{}, nextID: 1}
+	s := &State{dir: dir, fs: o.fs, memory: o.Memory, failure: new(spill.Failure), large: newLarge(), spaces: map[int]uint32{}, nextID: 1}
 	if s.fs == nil {
 		s.fs = vfs.Default
 	}
 	if s.memory <= 0 {
 		s.memory = record.DefaultMemory
 	}
-	if err := s.open(unsealed(s.memory)); err != nil {
-		return nil, errors.Join(err, disk.RemoveAll(dir))
-	}
 	s.recent = newRecent(unsealed(s.memory) / 3 * 2)
 	s.ends = newEnds(s.recent.limit / 8)
+	s.others = make(spill.Keys, 1+s.recent.limit/64)
 	return s, nil
 }
 
@@ -79,31 +76,20 @@ func New(o Options) (*State, error) {
 // slows down with a small cache.
 func unsealed(memory int64) int64 { return max(memory, 3*memory-2<<20) }
 
-// open opens the store.
-func (s *State) open(memory int64) error {
-	memTable := min(max(memory/32, 1<<19), 32<<20)
-	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables counts against it
-	defer cache.Unref()
-	levels := make([]pebble.LevelOptions, 7)
-	for i := range levels {
-		levels[i] = pebble.LevelOptions{BlockSize: 4 << 10, FilterPolicy: bloom.FilterPolicy(10), TargetFileSize: 8 << 20}
+// open opens the store unless it is open. It reports whether rows can be written.
+func (s *State) open() bool {
+	if s.db == nil && s.err == nil {
+		s.fail(s.openWith(unsealed(s.memory)))
 	}
-	s.options = &pebble.Options{
-		FS:                          failing{s.fs, s.failure},
-		EventListener:               s.failure.listener(),
-		L0StopWritesThreshold:       1000, // a compaction that keeps failing must not block writers
-		Cache:                       cache,
-		DisableWAL:                  true,
-		MemTableSize:                uint64(memTable),
-		MemTableStopWritesThreshold: maxMemTables,
-		L0CompactionThreshold:       16, // tables with all kinds of keys, so that each compaction writes nearly all rows
-		MaxOpenFiles:                500,
-		Levels:                      levels,
-		Logger:                      silent{},
-	}
-	s.options.EnsureDefaults()
+	return s.err == nil
+}
+
+// openWith opens the store with a memory limit.
+func (s *State) openWith(memory int64) error {
+	s.options = spill.Options(s.fs, s.failure, memory)
+	defer s.options.Cache.Unref()
 	db, err := pebble.Open(s.dir, s.options)
-	if failed := s.failure.get(); failed != nil && err == nil {
+	if failed := s.failure.Get(); failed != nil && err == nil {
 		err = errors.Join(failed, db.Close())
 	}
 	if err == nil {
@@ -112,25 +98,25 @@ func (s *State) open(memory int64) error {
 	return err
 }
 
-// shrink reopens the store with the memory limit that applies after Seal.
-func (s *State) shrink() error {
-	if unsealed(s.memory) == s.memory {
-		return nil
+// shrink merges tables and reopens the store with the memory limit that applies after Seal.
+func (s *State) shrink() {
+	if s.err == nil {
+		s.fail(s.db.Flush())
+	}
+	if s.Err() == nil && s.nextID > manyValues && s.db.Metrics().ReadAmp() > 2 {
+		s.fail(s.db.Compact([]byte{'d'}, []byte{'e'}, false))
+	}
+	if s.Err() != nil || unsealed(s.memory) == s.memory {
+		return
 	}
 	db := s.db
 	s.db = nil
 	if err := db.Close(); err != nil {
-		return err
+		s.fail(err)
+		return
 	}
-	return s.open(s.memory)
+	s.fail(s.openWith(s.memory))
 }
-
-// silent discards the log messages of the store, except fatal ones.
-type silent struct{}
-
-func (silent) Infof(string, ...interface{})      {}
-func (silent) Errorf(string, ...interface{})     {}
-func (silent) Fatalf(f string, a ...interface{}) { panic(fmt.Sprintf(f, a...)) }
 
 // Close removes the state.
 func (s *State) Close() error {
@@ -138,4 +124,12 @@ func (s *State) Close() error {
 		return disk.RemoveAll(s.dir)
 	}
 	return errors.Join(s.db.Close(), disk.RemoveAll(s.dir))
+}
+
+// Err returns the first error of the store, including errors of its background work.
+func (s *State) Err() error {
+	if err := s.failure.Get(); err != nil && s.err == nil {
+		s.err = fmt.Errorf("the temporary store in %s: %w; free some space there or choose another directory with --temp-dir", s.dir, err)
+	}
+	return s.err
 }

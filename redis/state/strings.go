@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"kvferry/record"
 )
@@ -46,7 +47,7 @@ func (v *Value) Bytes(off, n int64) []byte {
 	}
 	out := make([]byte, 0, n)
 	for at := off; at < off+n; {
-		c, _ := v.s.get(v.chunkKey(at / chunk))
+		c, _ := v.s.look(v.chunkKey(at / chunk))
 		from := at % chunk
 		to := min(chunk, from+off+n-at)
 		have := min(int64(len(c)), to)
@@ -79,13 +80,41 @@ func (v *Value) SetBytes(off int64, b []byte) {
 	for at := off; at < end; {
 		n, from := at/chunk, at%chunk
 		to := min(chunk, from+end-at)
-		c, _ := v.s.get(v.chunkKey(n))
-		if int64(len(c)) < to {
-			c = append(c, make([]byte, to-int64(len(c)))...)
+		if part := b[at-off:][:to-from]; !v.s.recent.patch(v.chunkKey(n), int(from), part) {
+			c, _ := v.s.get(v.chunkKey(n))
+			if int64(len(c)) < to {
+				c = append(c, make([]byte, to-int64(len(c)))...)
+			}
+			copy(c[from:to], part)
+			v.s.set(v.chunkKey(n), c)
 		}
-		copy(c[from:to], b[at-off:])
-		v.s.set(v.chunkKey(n), c)
 		at += to - from
 	}
 	v.count = max(v.count, uint64(end))
+}
+
+// Append appends to the string of a key. It reports false and does nothing if the value has to be looked at first. A string
+// that only the store has is not read for it: the cache has its tail, which is a row of a string itself, and the store merges
+// the tails of a row when it is read or compacted.
+func (s *State) Append(key, b []byte) bool {
+	row := s.metaKey(s.current, key)
+	for s.err == nil {
+		value, flags := []byte{byte(record.String), 0}, uint32(rowDirty|rowStored|rowTail)
+		if r := s.recent.find(row); r != nil {
+			value, flags = r.value(), rowDirty|r.flags()&rowTail
+			if r.flags()&rowGone != 0 || !s.decodeValue(value).inline {
+				return false
+			}
+		} else if !s.mayBeStored(row) || s.others.Has(s.large.hash(row)) {
+			return false
+		}
+		if len(value)+len(b) > chunk || oversize(row, value) {
+			return false
+		}
+		if s.recent.patch(row, len(value), b) || s.recent.put(row, slices.Concat(value, b), flags) {
+			return true
+		}
+		s.makeRoom()
+	}
+	return true
 }

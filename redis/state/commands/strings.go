@@ -294,6 +294,9 @@ func cmdMsetnx(s *server.Server, a [][]byte) error {
 }
 
 func cmdAppend(s *server.Server, a [][]byte) error {
+	if s.DB.Append(a[1], a[2]) {
+		return nil
+	}
 	v, err := s.Find(a[1], record.String)
 	if err != nil {
 		return err

@@ -1,26 +1,26 @@
-package state
+package spill
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble"
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// failure is the first error of the store's background work, for which no caller waits. Pebble exits the
+// Failure is the first error of the store's background work, for which no caller waits. Pebble exits the
 // process if it cannot write its MANIFEST, and retries the write of a table forever: on a full disk the
 // program would die or hang without a message. So after the first error all writes are dropped: Pebble
 // continues as if there were room, and each command returns the error.
-type failure struct{ err atomic.Pointer[error] }
+type Failure struct{ err atomic.Pointer[error] }
 
-func (f *failure) set(err error) {
+func (f *Failure) set(err error) {
 	if err != nil {
 		f.err.CompareAndSwap(nil, &err)
 	}
 }
 
-func (f *failure) get() error {
+// Get returns the failure, if any.
+func (f *Failure) Get() error {
 	if e := f.err.Load(); e != nil {
 		return *e
 	}
@@ -28,64 +28,64 @@ func (f *failure) get() error {
 }
 
 // listener records errors that no write returns, such as a failed read in a compaction.
-func (f *failure) listener() *pebble.EventListener {
+func (f *Failure) listener() *pebble.EventListener {
 	return &pebble.EventListener{BackgroundError: f.set}
 }
 
-// failing is a file system whose writes do not fail; its failure records the first error.
-type failing struct {
+// FS is a file system whose writes do not fail; its failure records the first error.
+type FS struct {
 	vfs.FS
-	f *failure
+	F *Failure
 }
 
 // try calls do, unless an earlier failure made it pointless.
-func (f *failure) try(do func() error) {
-	if f.get() == nil {
+func (f *Failure) try(do func() error) {
+	if f.Get() == nil {
 		f.set(do())
 	}
 }
 
-func (s failing) Create(name string) (vfs.File, error) { return s.made(s.FS.Create(name)) }
+func (s FS) Create(name string) (vfs.File, error) { return s.made(s.FS.Create(name)) }
 
-func (s failing) ReuseForWrite(old, name string) (vfs.File, error) {
+func (s FS) ReuseForWrite(old, name string) (vfs.File, error) {
 	return s.made(s.FS.ReuseForWrite(old, name))
 }
 
-func (s failing) OpenDir(name string) (vfs.File, error) { return s.made(s.FS.OpenDir(name)) }
+func (s FS) OpenDir(name string) (vfs.File, error) { return s.made(s.FS.OpenDir(name)) }
 
 // made wraps a file opened for writing; if it could not be created, an in-memory file replaces it.
-func (s failing) made(file vfs.File, err error) (vfs.File, error) {
+func (s FS) made(file vfs.File, err error) (vfs.File, error) {
 	if err != nil {
-		s.f.set(err)
+		s.F.set(err)
 		if file, err = vfs.NewMem().Create("dropped"); err != nil {
 			return nil, err
 		}
 	}
-	return failingFile{file, s.f}, nil
+	return failingFile{file, s.F}, nil
 }
 
 // Open returns the failure, if any, instead of looking for a file whose writes may have been dropped: Pebble
 // exits the process if a file is missing.
-func (s failing) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	if err := s.f.get(); err != nil {
+func (s FS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := s.F.Get(); err != nil {
 		return nil, err
 	}
 	return s.FS.Open(name, opts...)
 }
 
-func (s failing) Link(old, name string) error {
-	s.f.try(func() error { return s.FS.Link(old, name) })
+func (s FS) Link(old, name string) error {
+	s.F.try(func() error { return s.FS.Link(old, name) })
 	return nil
 }
 
-func (s failing) Rename(old, name string) error {
-	s.f.try(func() error { return s.FS.Rename(old, name) })
+func (s FS) Rename(old, name string) error {
+	s.F.try(func() error { return s.FS.Rename(old, name) })
 	return nil
 }
 
 type failingFile struct {
 	vfs.File
-	f *failure
+	f *Failure
 }
 
 func (x failingFile) Write(b []byte) (int, error) {
@@ -125,12 +125,4 @@ func (x failingFile) SyncTo(n int64) (full bool, err error) {
 		return err
 	})
 	return full, nil
-}
-
-// Err returns the first error of the store, including errors of its background work.
-func (s *State) Err() error {
-	if err := s.failure.get(); err != nil && s.err == nil {
-		s.err = fmt.Errorf("the temporary store in %s: %w; free some space there or choose another directory with --temp-dir", s.dir, err)
-	}
-	return s.err
 }
