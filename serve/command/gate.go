@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 )
 
@@ -40,10 +41,11 @@ const (
 // A pass that reads much is closed while its client accepts no bytes and others wait; it goes on later, where it was. What
 // a client holds otherwise while others wait costs it the connection.
 type gate struct {
-	small, large *semaphore.Weighted // passes
-	rows         *semaphore.Weighted // bytes of large elements
-	reading      [2]chan struct{}    // one for each goroutine that reads, apart for small and large passes
-	memory       int64
+	shares  [2]*semaphore.Weighted // small and large passes
+	rows    *semaphore.Weighted    // bytes of large elements
+	several *semaphore.Weighted    // of commands that hold those of several keys, one may
+	reading [2]chan struct{}       // one for each goroutine that reads, apart for small and large passes
+	memory  int64
 
 	mu      sync.Mutex
 	request int64 // bytes of large requests
@@ -56,7 +58,7 @@ type gate struct {
 func newGate(memory int64) *gate {
 	memory = max(memory/4, 1<<20)
 	procs := runtime.GOMAXPROCS(0)
-	return &gate{small: semaphore.NewWeighted(smallPasses), large: semaphore.NewWeighted(largePasses), rows: semaphore.NewWeighted(memory),
+	return &gate{shares: [2]*semaphore.Weighted{semaphore.NewWeighted(smallPasses), semaphore.NewWeighted(largePasses)}, rows: semaphore.NewWeighted(memory), several: semaphore.NewWeighted(1),
 		reading: [2]chan struct{}{make(chan struct{}, 2*procs), make(chan struct{}, procs)}, memory: memory,
 		holders: map[*Client]int{}, values: map[*gated]struct{}{}}
 }
@@ -125,9 +127,9 @@ func (g *gate) held(cl *Client, n int) {
 	}
 }
 
-// take takes n large passes for a client, and give gives them back.
-func (g *gate) take(ctx context.Context, cl *Client, n int) error {
-	if err := g.wait(ctx, g.large, int64(n)); err != nil {
+// take takes n passes for a client, and give gives them back.
+func (g *gate) take(ctx context.Context, cl *Client, of share, n int) error {
+	if err := g.wait(ctx, g.shares[of], int64(n)); err != nil {
 		return err
 	}
 	g.passes.Add(int64(n))
@@ -135,22 +137,43 @@ func (g *gate) take(ctx context.Context, cl *Client, n int) error {
 	return nil
 }
 
-func (g *gate) give(cl *Client, n int) {
-	g.hold(cl, -n)
-	g.passes.Add(int64(-n))
-	g.large.Release(int64(n))
+func (g *gate) give(cl *Client, of share, n int) {
+	if g.passes.Add(int64(-n)); of != parkedShare {
+		g.hold(cl, -n)
+		g.shares[of].Release(int64(n))
+	}
 }
 
+// errMemory refuses a command whose large elements do not fit beside each other.
+var errMemory = argument.Refuse("ERR large elements of several keys need more memory at a time than --memory has for them; " +
+	"try again with fewer keys, or serve with more --memory")
+
 // row takes memory for large elements, and returns what gives it back. More than there is for all waits until no other
-// is held.
-func (g *gate) row(ctx context.Context, cl *Client, n int64) (free func(), err error) {
-	n = min(n, g.memory)
+// is held. Commands that hold those of several keys at a time would wait for each other: one at a time holds any.
+func (g *gate) row(ctx context.Context, cl *Client, n int64, several bool) (free func(), err error) {
+	if n = min(n, g.memory); cl.rows+n > g.memory {
+		return nil, errMemory
+	}
+	if several = several && cl.rows == 0; several {
+		if err := g.wait(ctx, g.several, 1); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.wait(ctx, g.rows, n); err != nil {
+		if several {
+			g.several.Release(1)
+		}
 		return nil, err
 	}
+	cl.rows += n
+	cl.several = cl.several || several
 	g.bytes.Add(n)
 	g.hold(cl, 1)
 	return func() {
+		if cl.rows -= n; cl.several && cl.rows == 0 {
+			cl.several = false
+			g.several.Release(1)
+		}
 		g.hold(cl, -1)
 		g.bytes.Add(-n)
 		g.rows.Release(n)
@@ -191,8 +214,7 @@ func (cl *Client) look() error {
 	if cl.Gone == nil || time.Since(cl.looked) < lookEvery {
 		return nil
 	}
-	gone := cl.Gone()
-	if cl.looked = time.Now(); gone {
+	if cl.looked = time.Now(); cl.Gone() {
 		return errGone
 	}
 	return nil
@@ -207,34 +229,13 @@ const (
 	parkedShare // it waits for the next page of a scan
 )
 
-// begin waits for a pass.
-func (g *gate) begin(ctx context.Context, cl *Client, of share) error {
-	if of == largeShare {
-		return g.take(ctx, cl, 1)
+// turn waits until a goroutine may read, and returns what ends its turn. Who holds large elements has a turn at once: those
+// whose turn it is may wait for their memory.
+func (g *gate) turn(ctx context.Context, cl *Client, of share) (end func(), err error) {
+	if cl.rows > 0 {
+		return func() {}, nil
 	}
-	err := g.wait(ctx, g.small, 1)
-	if err == nil {
-		g.passes.Add(1)
-	}
-	return err
-}
-
-// end gives back a pass.
-func (g *gate) end(cl *Client, of share) {
-	switch of {
-	case largeShare:
-		g.give(cl, 1)
-	case smallShare:
-		g.small.Release(1)
-		fallthrough
-	default:
-		g.passes.Add(-1)
-	}
-}
-
-// turn waits until a goroutine may read, and returns what ends its turn.
-func (g *gate) turn(ctx context.Context, of share) (end func(), err error) {
-	turns := g.reading[Number(of == largeShare)]
+	turns := g.reading[of]
 	select {
 	case turns <- struct{}{}:
 		return func() { <-turns }, nil
@@ -252,7 +253,7 @@ type gated struct {
 	client *Client
 	share  share
 	fixed  bool // the pass cannot be taken away: its command holds others, too
-	header *record.Header
+	header record.Kept
 	read   int64 // elements since the start
 	recent int64 // elements since the small share began
 	bytes  int64 // of them
@@ -263,21 +264,24 @@ type gated struct {
 	rows  func()     // gives back the memory of the large elements read last
 }
 
-// Header returns the header.
-func (v *gated) Header() *record.Header { return v.header }
+// Header returns the header, which outlives the pass.
+func (v *gated) Header() *record.Header { return &v.header.Header }
 
 // start opens the value with the pass that it has. It gives back the pass if there is no value.
 func (v *gated) start() (there bool, err error) {
-	end, err := v.gate.turn(v.ctx, v.share)
+	end, err := v.gate.turn(v.ctx, v.client, v.share)
 	if err == nil {
 		v.value, err = v.open()
 		end()
 	}
 	if v.value == nil || err != nil {
-		v.gate.end(v.client, v.share)
+		v.gate.give(v.client, v.share, 1)
 		return false, err
 	}
-	if v.header = v.value.Header(); v.share == largeShare && !v.fixed {
+	if v.header.Key == nil {
+		v.header.Keep(v.value.Header())
+	}
+	if v.share == largeShare && !v.fixed {
 		v.gate.mu.Lock()
 		defer v.gate.mu.Unlock()
 		v.gate.values[v] = struct{}{}
@@ -299,7 +303,7 @@ func (v *gated) stop() bool {
 	delete(v.gate.values, v)
 	v.gate.held(v.client, -1)
 	v.gate.passes.Add(-1)
-	v.gate.large.Release(1)
+	v.gate.shares[largeShare].Release(1)
 	return true
 }
 
@@ -331,7 +335,7 @@ var errLarge = errors.New("the value is large")
 
 // some reads elements when it is its turn.
 func (v *gated) some(dst []record.Element) (int, error) {
-	end, err := v.gate.turn(v.ctx, v.share)
+	end, err := v.gate.turn(v.ctx, v.client, v.share)
 	if err != nil {
 		return 0, err
 	}
@@ -343,14 +347,14 @@ func (v *gated) some(dst []record.Element) (int, error) {
 	size := record.BatchBytes(dst[:n])
 	v.recent, v.bytes = v.recent+int64(n), v.bytes+size
 	if v.share != largeShare && (v.recent > smallElements || v.bytes > smallBytes) {
-		if size >= largeRow || !v.gate.large.TryAcquire(1) {
+		if size >= largeRow || !v.gate.shares[largeShare].TryAcquire(1) {
 			return 0, errLarge
 		}
 		v.grow()
 	}
 	switch {
 	case size >= largeRow:
-		v.rows, err = v.gate.row(v.ctx, v.client, size)
+		v.rows, err = v.gate.row(v.ctx, v.client, size, v.fixed)
 	case v.share == largeShare && !v.fixed:
 		v.copy(dst[:n])
 	}
@@ -360,7 +364,7 @@ func (v *gated) some(dst []record.Element) (int, error) {
 // grow makes the share a large one, which was taken.
 func (v *gated) grow() {
 	g := v.gate
-	g.end(v.client, v.share)
+	g.give(v.client, v.share, 1)
 	v.share = largeShare
 	g.passes.Add(1)
 	g.mu.Lock()
@@ -372,7 +376,7 @@ func (v *gated) grow() {
 // again opens the value with a large share, and goes on behind the elements that were read.
 func (v *gated) again() error {
 	v.share = largeShare
-	if err := v.gate.begin(v.ctx, v.client, v.share); err != nil {
+	if err := v.gate.take(v.ctx, v.client, v.share, 1); err != nil {
 		return err
 	}
 	there, err := v.start()
@@ -385,6 +389,9 @@ func (v *gated) again() error {
 		n, err = v.some(room[:min(left, record.BatchLen)])
 		v.drop()
 		left -= int64(n)
+	}
+	if err == io.EOF { // not the end of what the client gets
+		err = io.ErrUnexpectedEOF
 	}
 	return err
 }
@@ -421,7 +428,7 @@ func (v *gated) close() error {
 	v.gate.mu.Unlock()
 	err := v.value.Close()
 	v.value = nil
-	v.gate.end(v.client, v.share)
+	v.gate.give(v.client, v.share, 1)
 	return err
 }
 
@@ -441,7 +448,7 @@ func (v *gated) park(ctx context.Context) {
 	delete(v.gate.values, v)
 	v.gate.mu.Unlock()
 	if v.value != nil {
-		v.gate.end(v.client, v.share)
+		v.gate.give(v.client, v.share, 1)
 		v.gate.passes.Add(1)
 	}
 	v.ctx, v.client, v.share = ctx, nobody, parkedShare
@@ -452,7 +459,7 @@ func (v *gated) resume(ctx context.Context, to *Client) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.value != nil {
-		if err := v.gate.begin(ctx, to, smallShare); err != nil {
+		if err := v.gate.take(ctx, to, smallShare, 1); err != nil {
 			return err
 		}
 		v.gate.passes.Add(-1)
@@ -476,7 +483,7 @@ func (s *gatedScanner) Next() (*record.Header, error) {
 		return nil, err
 	}
 	if s.share == largeShare {
-		end, err := s.gate.turn(s.ctx, s.share)
+		end, err := s.gate.turn(s.ctx, s.client, s.share)
 		if err != nil {
 			return nil, err
 		}
@@ -488,18 +495,18 @@ func (s *gatedScanner) Next() (*record.Header, error) {
 // Close ends the pass.
 func (s *gatedScanner) Close() error {
 	err := s.Scanner.Close()
-	s.gate.end(s.client, s.share)
+	s.gate.give(s.client, s.share, 1)
 	return err
 }
 
 func (s *gatedScanner) park(ctx context.Context) {
-	s.gate.end(s.client, s.share)
+	s.gate.give(s.client, s.share, 1)
 	s.gate.passes.Add(1)
 	s.ctx, s.client, s.share = ctx, nobody, parkedShare
 }
 
 func (s *gatedScanner) resume(ctx context.Context, to *Client) error {
-	if err := s.gate.begin(ctx, to, smallShare); err != nil {
+	if err := s.gate.take(ctx, to, smallShare, 1); err != nil {
 		return err
 	}
 	s.gate.passes.Add(-1)
@@ -510,6 +517,14 @@ func (s *gatedScanner) resume(ctx context.Context, to *Client) error {
 // nobody owns parked passes.
 var nobody = &Client{Kill: func() {}}
 
+// take takes a pass. What was written before is sent first: so little that is read with a small pass fits into the buffer.
+func (c *Call) take(of share) error {
+	if c.W.Drain(); c.W.Err() != nil {
+		return c.W.Err()
+	}
+	return c.Server.gate.take(c.Ctx, c.Client, of, 1)
+}
+
 // ScanFrom opens a pass over a page of keys after a position.
 func (c *Call) ScanFrom(ctx context.Context, after *Position) (*gatedScanner, error) {
 	return c.scanFrom(ctx, after, smallShare)
@@ -517,12 +532,12 @@ func (c *Call) ScanFrom(ctx context.Context, after *Position) (*gatedScanner, er
 
 func (c *Call) scanFrom(ctx context.Context, after *Position, of share) (*gatedScanner, error) {
 	g := c.Server.gate
-	if err := g.begin(c.Ctx, c.Client, of); err != nil {
+	if err := c.take(of); err != nil {
 		return nil, err
 	}
 	s, err := c.Server.Keys.Scan(ctx, c.Client.DB, after)
 	if err != nil {
-		g.end(c.Client, of)
+		g.give(c.Client, of, 1)
 		return nil, err
 	}
 	return &gatedScanner{Scanner: s, gate: g, ctx: c.Ctx, client: c.Client, share: of}, nil
@@ -540,7 +555,7 @@ func (c *Call) openGated(key []byte, how Reading, fixed bool) (*gated, error) {
 	}}
 	if fixed {
 		v.share = largeShare
-	} else if err := v.gate.begin(c.Ctx, c.Client, smallShare); err != nil {
+	} else if err := c.take(smallShare); err != nil {
 		return nil, err
 	}
 	if there, err := v.start(); !there || err != nil {
@@ -551,12 +566,12 @@ func (c *Call) openGated(key []byte, how Reading, fixed bool) (*gated, error) {
 
 // TakePasses takes n passes for keys that OpenHeld opens. Value.Close gives back that of a key, and OpenHeld itself
 // where there is no value.
-func (c *Call) TakePasses(n int) error { return c.Server.gate.take(c.Ctx, c.Client, n) }
+func (c *Call) TakePasses(n int) error { return c.Server.gate.take(c.Ctx, c.Client, largeShare, n) }
 
 // GivePasses gives back passes for keys that were not opened.
-func (c *Call) GivePasses(n int) { c.Server.gate.give(c.Client, n) }
+func (c *Call) GivePasses(n int) { c.Server.gate.give(c.Client, largeShare, n) }
 
 // TakeMemory takes memory for n bytes, and returns what gives it back.
 func (c *Call) TakeMemory(n int64) (free func(), err error) {
-	return c.Server.gate.row(c.Ctx, c.Client, n)
+	return c.Server.gate.row(c.Ctx, c.Client, n, false)
 }
