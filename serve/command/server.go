@@ -92,7 +92,7 @@ type Client struct {
 	Gone   func() bool
 	looked time.Time // when Gone was called
 	rows   int64     // bytes of large elements that its command holds
-	// several is set while it is the one that may hold those of several keys.
+	// several is set while only this client may hold the elements of several keys.
 	several bool
 
 	// Stalled is the start of the current write to the client in Unix nanoseconds; 0: no write is pending.
