@@ -91,6 +91,9 @@ type Client struct {
 	// Gone reports whether the client has closed the connection; nil: unknown. The goroutine of its command calls it.
 	Gone   func() bool
 	looked time.Time // when Gone was called
+	rows   int64     // bytes of large elements that its command holds
+	// several is set while only this client may hold the elements of several keys.
+	several bool
 
 	// Stalled is the start of the current write to the client in Unix nanoseconds; 0: no write is pending.
 	Stalled atomic.Int64

@@ -47,7 +47,7 @@ func stops(t *testing.T, f format.Format, before func(batches int) error, record
 // by a list of all keys, and if a block behind keys that were listed cannot be read.
 func TestNumbersOfScan(t *testing.T) {
 	const n = 3 * record.BatchLen
-	for _, damaged := range []int{-1, 0, 2, 4} { // between the keys of two names
+	for _, damaged := range []int{-1, 0, 1, 2, 3, 4} { // also between two records of a name
 		for _, list := range []bool{false, true} {
 			var records []*one
 			hidden, expires := 0, 0

@@ -23,7 +23,7 @@ type scanner struct {
 	past bool // it reads past damage
 	r    *record.Walker
 	prev []byte
-	typ  record.Type   // of the last record of the key, if names are shown under several types
+	typ  record.Type   // of the last record of the key
 	any  bool          // prev is a key
 	all  bool          // it began at the first key
 	n    command.Count // keys so far
@@ -84,7 +84,13 @@ func spanAfter(after *command.Position) (s format.Span) {
 }
 
 // At returns the position after the last key.
-func (s *scanner) At() command.Position { return command.Position{Key: s.prev, Type: s.typ} }
+func (s *scanner) At() command.Position {
+	at := command.Position{Key: s.prev}
+	if s.k.Rename {
+		at.Type = s.typ
+	}
+	return at
+}
 
 // keys returns the selected keys of a span.
 func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Span) (*scanner, error) {
@@ -149,8 +155,8 @@ func (s *scanner) readPast(err error) error {
 	if scan == nil {
 		return errors.Join(err, none)
 	}
-	if at := s.At(); s.any {
-		s.span.Lo = spanAfter(&at).Lo
+	if s.any { // further records of the key may follow
+		s.span.Lo = bytes.Clone(s.prev)
 	}
 	was := s.r
 	s.past, s.r = true, record.Walk(record.Concat())
@@ -164,7 +170,7 @@ func (s *scanner) next() (*record.Header, error) {
 			return nil, err
 		}
 		again := s.any && bytes.Equal(h.Key, s.prev)
-		if h.Keyless != record.Keyed || again && s.k.Rename && h.Type <= s.typ {
+		if h.Keyless != record.Keyed || again && (s.k.Rename || s.past) && h.Type <= s.typ {
 			continue
 		}
 		if h.Type != record.String && h.Type != record.Stream {
@@ -177,14 +183,11 @@ func (s *scanner) next() (*record.Header, error) {
 				h.Native = string(s.one[0].Name)
 			}
 		}
-		if again && !s.k.Rename {
+		if s.typ = h.Type; again && !s.k.Rename {
 			s.n.Hidden++
 			continue
 		}
-		if s.prev, s.any = append(s.prev[:0], h.Key...), true; !s.k.Rename {
-			return h, nil
-		}
-		if s.typ = h.Type; !again {
+		if s.prev, s.any = append(s.prev[:0], h.Key...), true; !again {
 			return h, nil
 		}
 		s.h = *h

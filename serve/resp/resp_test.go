@@ -239,3 +239,39 @@ func TestChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestExpectNested: an aggregate within one whose length is expected is held until its own length is known.
+func TestExpectNested(t *testing.T) {
+	for _, size := range []int{10, 1000, MaxHeld} {
+		var want, got bytes.Buffer
+		for _, expect := range []bool{false, true} {
+			out := &want
+			if expect {
+				out = &got
+			}
+			w := NewWriter(out)
+			err := w.Aggregate(Array, func() (int64, error) {
+				if expect {
+					w.Expect(20)
+				}
+				for range 20 {
+					if err := w.Aggregate(Array, func() (int64, error) {
+						for range 10 {
+							w.Bulk(make([]byte, size))
+						}
+						return 10, nil
+					}); err != nil {
+						return 0, err
+					}
+				}
+				return 20, nil
+			})
+			if err != nil || w.Flush() != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(want.Bytes(), got.Bytes()) {
+			t.Errorf("elements of %d bytes: %d bytes, want %d", size, got.Len(), want.Len())
+		}
+	}
+}

@@ -59,8 +59,13 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Full reports whether what is not yet written should be before the next command.
-func (w *Writer) Full() bool { return len(w.buf) > writeBuffer }
+// Drain writes what should be written before the next command begins, unless a reply is held.
+func (w *Writer) Drain() {
+	if len(w.buf) > writeBuffer && !w.holding && w.err == nil {
+		w.write(w.buf)
+		w.buf = w.buf[:0]
+	}
+}
 
 // Fail makes err the error of the connection and stops all writing.
 func (w *Writer) Fail(err error) {
@@ -79,7 +84,7 @@ func (w *Writer) write(b []byte) {
 func (w *Writer) bytes(b []byte) {
 	switch {
 	case w.err != nil:
-	case w.holding && len(w.held)+len(b) > MaxHeld && w.expects >= 0 && !w.over:
+	case w.holding && len(w.held)+len(b) > MaxHeld && w.expects >= 0 && w.depth == 1 && !w.over:
 		w.holding = false
 		w.whole(w.expects)
 		w.bytes(b)

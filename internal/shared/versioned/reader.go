@@ -400,7 +400,8 @@ func (r *Reader) Heavy() bool {
 	return r.rows != nil && r.rows.Released()
 }
 
-// End reads the rest of the current record, to classify its rows. Lookups pass them.
+// End reads the rest of the current record, to classify its rows. Lookups pass them, unless rows of an index would be left:
+// these are a record of their own in an unlisted keyspace.
 func (r *Reader) End(rec *record.Record) error {
 	if e := r.begun; e != nil {
 		r.begun, r.drained = nil, true
@@ -416,7 +417,7 @@ func (r *Reader) End(rec *record.Record) error {
 			return err
 		}
 		clear(r.rest[:n])
-		if r.env.Lookups && !r.drained && r.special == nil && r.rows != nil {
+		if r.env.Lookups && !r.drained && r.special == nil && r.rows != nil && r.byScore == nil {
 			if _, end := r.cur.DataRows.Range(r.h.Key); end != nil {
 				r.drained = true
 				if err := r.rows.SeekRow(end); err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,15 @@ type Dataset struct {
 	Seek    bool
 	Read    int // elements, with skipped ones
 	Opened  int // values
+
+	mu sync.Mutex
+}
+
+// count counts what was read.
+func (f *Dataset) count(opened, read int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Opened, f.Read = f.Opened+opened, f.Read+read
 }
 
 // Record is a record. After Damage elements, unless it is 0, reading fails.
@@ -64,7 +74,7 @@ func (f *Dataset) Open(_ context.Context, _ command.Database, key []byte, how co
 	if r == nil {
 		return nil, nil
 	}
-	f.Opened++
+	f.count(1, 0)
 	v := &value{f: f, r: r, elems: r.Elems, left: r.Damage}
 	if how.ByName {
 		v.elems = slices.SortedStableFunc(slices.Values(r.Elems), func(a, b record.Element) int { return bytes.Compare(a.Name, b.Name) })
@@ -88,7 +98,7 @@ func (v *value) start(how command.Reading) {
 		at = 0
 	}
 	if !v.f.Seek {
-		v.f.Read += at
+		v.f.count(0, at)
 	}
 	if v.f.Seek || how.Only || v.r.Type == record.List {
 		v.elems = v.elems[at:]
@@ -140,7 +150,7 @@ func (v *value) Read(dst []record.Element) (int, error) {
 	}
 	n := copy(dst, v.elems)
 	v.elems, v.left = v.elems[n:], v.left-n
-	if v.f.Read += n; n == 0 {
+	if v.f.count(0, n); n == 0 {
 		return 0, io.EOF
 	}
 	return n, nil
