@@ -34,7 +34,8 @@ func TestListings(t *testing.T) {
 							}
 						}
 						if len(got) != len(want) {
-							t.Fatalf("database %s, %d elements read of each record: %d records, want %d", db, n, len(got), len(want))
+							t.Fatalf("database %s, %d elements read of each record: %d records, want %d",
+								db, n, len(got), len(want))
 						}
 					}
 				}
@@ -54,7 +55,8 @@ func openWith(t *testing.T, dir string, hot *store.Hot) format.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := found.Open(t.Context(), &format.OpenOptions{Store: found.Driver.Open, Kind: found.Driver.Name, Options: store.Options{Resort: true, Hot: hot}})
+	src, err := found.Open(t.Context(), &format.OpenOptions{Store: found.Driver.Open, Kind: found.Driver.Name,
+		Options: store.Options{Resort: true, Hot: hot}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,8 @@ func openWith(t *testing.T, dir string, hot *store.Hot) format.Source {
 // listed returns the names and types of the records that have elements, of which it reads up to n, all if n < 0.
 func listed(t *testing.T, src format.Source, db string, lookups bool, n int) (out []string) {
 	t.Helper()
-	env := format.Env{TempDir: t.TempDir(), Ledger: new(record.Ledger), Memory: 1 << 20, RecordsOnly: lookups, RedisStrings: true, Lookups: lookups}
+	env := format.Env{TempDir: t.TempDir(), Ledger: new(record.Ledger), Memory: 1 << 20, RecordsOnly: lookups,
+		RedisStrings: true, Lookups: lookups}
 	r := formattest.RecordsOf(t, src, db, src.Types(db), format.Span{}, &env)
 	defer r.Close()
 	room := make([]record.Element, 1)

@@ -30,7 +30,7 @@ const (
 	gatherRecords = 64
 	gatherElems   = 128
 	gatherBytes   = 8 << 10
-	gatherFirst   = 16 // elements of the first batch
+	gatherFirst   = 32 // elements of the first batch, with room for a small record and what follows it
 	copyElems     = 16
 	copyBytes     = 1 << 10
 	holdBytes     = 64 << 10 // more is freed before the next batch is read

@@ -7,20 +7,20 @@ const (
 	// BatchLen is the largest number of rows or elements read at once: few enough to stay in the L1 cache.
 	BatchLen = 64
 	// FirstLen is the number of those read first. It is small: most lookups need no more.
-	FirstLen = 8
+	FirstLen = 2
 	// CheckEvery is the number of rows, records or commands between checks of a context.
 	CheckEvery = 256
 	// DefaultMemory is the memory limit of readers, passes and shards whose caller sets none.
 	DefaultMemory = 64 << 20
 )
 
-// Room returns the room for the next batch: FirstLen at first, then BatchLen.
+// Room returns the room for the next batch: FirstLen at first, and eight times as much each time, up to BatchLen.
 func Room[T any](room []T) []T {
-	switch len(room) {
-	case 0:
+	switch n := len(room); {
+	case n == 0:
 		return make([]T, FirstLen)
-	case FirstLen:
-		return make([]T, BatchLen)
+	case n < BatchLen:
+		return make([]T, min(8*n, BatchLen))
 	}
 	return room
 }

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// smallPasses is the number of passes at a time of commands that have read little so far, and largePasses that of those
-	// that read whole collections or list keys. maxParked more wait for the next page of a scan.
+	// smallPasses limits the open passes of commands that have read little so far; largePasses limits those that read whole
+	// collections or list keys. Scans may park maxParked more between pages.
 	smallPasses = 16
 	largePasses = 32
-	// smallElements and smallBytes limit what a small pass reads. A reply with so much is sent after the pass has ended: a
-	// client that does not read it holds nothing that others wait for.
+	// A small pass reads up to smallElements and smallBytes. Such a reply fits into the write buffer and is sent after the
+	// pass has closed, so a client that does not read it blocks nobody.
 	smallElements = 512
 	smallBytes    = 24 << 10
 	// lookEvery is the time after which a command that reads looks whether its client is still there.
@@ -33,9 +33,9 @@ const (
 	patience = 5 * time.Second
 )
 
-// gate shares passes, memory and processors among clients. Commands that read little never wait for those that read much.
-// A pass that reads much is closed while its client accepts no bytes and others wait; it goes on later, where it was. What
-// a client holds otherwise while others wait costs it the connection.
+// gate shares passes, memory and processors among clients. Small commands never wait for large ones. If a client accepts no
+// bytes while others wait, its large pass is closed, and later continues where it stopped. If the client holds anything
+// else, it is disconnected.
 type gate struct {
 	shares  [2]*semaphore.Weighted // small and large passes
 	rows    *semaphore.Weighted    // bytes of large elements
@@ -83,7 +83,7 @@ func (g *gate) wait(ctx context.Context, of *semaphore.Weighted, n int64) error 
 	return nil
 }
 
-// reclaim takes a pass from a client that has stalled, or disconnects the one that has stalled the longest.
+// reclaim closes the large pass of a stalled client. If there is none, it disconnects the client that stalled first.
 func (g *gate) reclaim() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,7 +110,7 @@ func (cl *Client) stalledFor(d time.Duration) bool {
 	return since != 0 && since < time.Now().Add(-d).UnixNano()
 }
 
-// hold counts what a client holds that others may wait for.
+// hold counts the resources of a client, which others may be waiting for.
 func (g *gate) hold(cl *Client, n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -216,7 +216,7 @@ func (cl *Client) look() error {
 	return nil
 }
 
-// share is what a pass takes from the others.
+// share is the class of a pass: each class has its own limit.
 type share int
 
 const (

@@ -34,7 +34,7 @@ type gated struct {
 // Header returns the header, which outlives the pass.
 func (v *gated) Header() *record.Header { return &v.header.Header }
 
-// start opens the value with the pass that it has. It gives back the pass if there is no value.
+// start opens the value with the pass that it has. If there is no value, it returns the pass.
 func (v *gated) start() (there bool, err error) {
 	end, err := v.gate.turn(v.ctx, v.client, v.share)
 	if err == nil {
@@ -65,7 +65,7 @@ func (v *gated) stop() bool {
 	if v.value == nil || v.rows != nil {
 		return false
 	}
-	_ = v.value.Close() // Read told what could not be read
+	_ = v.value.Close() // Read has returned any error
 	v.value = nil
 	delete(v.gate.values, v)
 	v.gate.held(v.client, -1)
@@ -157,7 +157,7 @@ func (v *gated) again() error {
 		v.drop()
 		left -= int64(n)
 	}
-	if err == io.EOF { // not the end of what the client gets
+	if err == io.EOF { // the value was longer before
 		err = io.ErrUnexpectedEOF
 	}
 	return err
@@ -207,7 +207,24 @@ func (v *gated) Close() error {
 	return v.close()
 }
 
-// park leaves the pass to nobody. A value whose pass was taken away has none.
+// maxPart is the size up to which a large string is copied.
+const maxPart = 4 << 20
+
+// part closes the pass of a large string before the string is sent, so that a slow client does not hold it. The string's
+// memory stays reserved until Close.
+func (v *gated) part(b []byte) ([]byte, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.share != largeShare || len(b) > maxPart {
+		return b, nil
+	}
+	if v.rows != nil {
+		b = bytes.Clone(b)
+	}
+	return b, v.close()
+}
+
+// park detaches the pass from its client. If the pass was closed by stop, the value has none.
 func (v *gated) park(ctx context.Context) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -281,10 +298,10 @@ func (s *gatedScanner) resume(ctx context.Context, to *Client) error {
 	return nil
 }
 
-// nobody owns parked passes.
+// nobody is the client of parked passes.
 var nobody = &Client{Kill: func() {}}
 
-// take takes a pass. What was written before is sent first: so little that is read with a small pass fits into the buffer.
+// take takes a pass. It first sends what earlier commands wrote: the reply of a small pass then fits into the buffer.
 func (c *Call) take(of share) error {
 	if c.W.Drain(); c.W.Err() != nil {
 		return c.W.Err()

@@ -239,7 +239,9 @@ func (c *Call) Text(key []byte, f func(b []byte) error) (err error) {
 		if b == nil {
 			b = []byte{}
 		}
-		err = f(b)
+		if b, err = v.(*gated).part(b); err == nil {
+			err = f(b)
+		}
 	}
 	return errors.Join(err, v.Close())
 }
