@@ -1,17 +1,13 @@
 package catalog_test
 
 import (
-	"context"
-	"io"
 	"slices"
 	"testing"
 
-	"kvferry/catalog"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // TestLookups finds some keys of each golden database by themselves, and all by their first byte, and reads the same
@@ -47,25 +43,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, dir string) format.Source {
-	t.Helper()
-	c := catalog.Default()
-	place, err := c.Source(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := c.Find(place, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := found.Open(context.Background(),
-		&format.OpenOptions{Store: found.Driver.Open, Kind: found.Driver.Name, Options: store.Options{Resort: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { src.Close() })
-	return src
-}
+func open(t *testing.T, dir string) format.Source { return openWith(t, dir, nil) }
 
 // check reads spans of a database, which have these records in no more than these rows.
 func check(t *testing.T, src format.Source, db string, spans []format.Span, want *record.Fingerprint, rows int64) {

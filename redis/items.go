@@ -257,8 +257,8 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 			continue
 		}
 		if is := keylessOf(it) != record.Keyed; is != bare {
-			if n := len(has); is && (n == 0 || has[n-1].to <= it.Off) {
-				has = append(has, o.db.sectionAt(it.Off))
+			if is {
+				has = o.db.addSection(has, it.Off)
 			}
 			continue
 		}
@@ -269,9 +269,12 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 	}
 }
 
-// sectionAt returns the section that contains an offset.
-func (db *database) sectionAt(off int64) section {
-	return db.sections[sort.Search(len(db.sections), func(i int) bool { return db.sections[i].to > off })]
+// addSection adds the section that contains an offset, unless it is the last one of the list. Offsets ascend.
+func (db *database) addSection(list []section, off int64) []section {
+	if n := len(list); n > 0 && list[n-1].to > off {
+		return list
+	}
+	return append(list, db.sections[sort.Search(len(db.sections), func(i int) bool { return db.sections[i].to > off })])
 }
 
 func (o *order) close() error {

@@ -23,7 +23,7 @@ type sortedDB struct {
 	db      *database
 	sorter  *extsort.Sorter
 	feed    *extsort.Feeder
-	keyless []section // that have libraries or module data: these are added after the keys
+	keyless []int64 // offsets of libraries and module data, which are added after the keys
 }
 
 func (s *sorting) of(db *database) *sortedDB {
@@ -42,7 +42,7 @@ func (s *sorting) of(db *database) *sortedDB {
 func (s *sorting) add(db *database, it *rdb.Item) error {
 	d := s.of(db)
 	if keylessOf(it) != record.Keyed {
-		d.keyless = append(d.keyless, section{from: it.Off})
+		d.keyless = append(d.keyless, it.Off)
 		return nil
 	}
 	s.row = appendRow(s.row[:0], it, true)
@@ -56,9 +56,13 @@ func (s *sorting) end(to *source) error {
 	}
 	for _, d := range s.dbs {
 		o := &order{db: d.db, types: record.AllTypes, bare: true, sorter: d.sorter}
+		var keyless []section
+		for _, off := range d.keyless {
+			keyless = d.db.addSection(keyless, off)
+		}
 		err := d.close()
-		if err == nil && len(d.keyless) > 0 {
-			_, err = o.add(d.sorter, &cutter{ctx: s.ctx, s: to, db: d.db, sections: d.sections()}, true)
+		if err == nil && len(keyless) > 0 {
+			_, err = o.add(d.sorter, &cutter{ctx: s.ctx, s: to, db: d.db, sections: keyless}, true)
 		}
 		if err == nil {
 			err = d.sorter.Prepare()
@@ -69,16 +73,6 @@ func (s *sorting) end(to *source) error {
 		to.orders = append(to.orders, o)
 	}
 	return nil
-}
-
-// sections returns the sections with items without a key, each once.
-func (d *sortedDB) sections() (out []section) {
-	for _, x := range d.keyless {
-		if n := len(out); n == 0 || out[n-1].to <= x.from {
-			out = append(out, d.db.sectionAt(x.from))
-		}
-	}
-	return out
 }
 
 // close waits until the sorter has the items.

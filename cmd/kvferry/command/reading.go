@@ -368,18 +368,13 @@ func preparing(v *cli.ProgressView, steps []progress.Step, sets ...*Dataset) {
 			step.Name += " " + string(rune('A'+i))
 		}
 		before = append(before, step)
-		d.prepares = beginning(v, step.Name)
+		d.prepares = func() store.Copied {
+			v.Meter.Enter(step.Name)
+			return v.Meter.Copied
+		}
 	}
 	if len(before) > 0 {
 		v.Plan(append(before, steps...))
-	}
-}
-
-// beginning returns a function that begins a step and returns its progress function.
-func beginning(v *cli.ProgressView, name string) func() store.Copied {
-	return func() store.Copied {
-		v.Meter.Enter(name)
-		return v.Meter.Copied
 	}
 }
 
