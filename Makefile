@@ -21,7 +21,7 @@ help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs only Go)'
 	@echo 'make test        all tests, long ones shortened without LONG=1; installs RocksDB, LevelDB and LMDB with apt for the oracles if it can'
 	@echo 'make build       bin/kvferry, static'
-	@echo 'make bench       speed and memory against a C++ reference, into bench/results'
+	@echo 'make bench       speed and memory against a C++ reference, into tools/bench/results'
 	@echo 'make bench-full  the same with 20 million elements as well'
 	@echo 'make profile     record the CPU profile for optimized builds again'
 	@echo 'make oracle      only the tests that use RocksDB, LevelDB and LMDB themselves'
@@ -37,7 +37,7 @@ DATE    ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
 # The CPU profile that releases are compiled with. It saves about 3 % CPU time and takes minutes to compile with:
-# PGO=bench/kvferry.pgo.
+# PGO=tools/bench/kvferry.pgo.
 PGO ?= off
 
 build:
@@ -72,7 +72,7 @@ SEEDED = $(sort $(dir $(shell grep -rl 'internal/testkit/seed"' --include='*_tes
 FOR  ?= 5m
 SEED ?=
 faults:
-	$(GO) build -o bin/kvferry-faults ./cmd/kvferry-faults
+	$(GO) build -C tools -o ../bin/kvferry-faults ./faults
 	bin/kvferry-faults -for $(FOR) $(if $(SEED),-seed $(SEED))
 	KVFERRY_SEED=$(or $(SEED),$(shell date +%s)) $(GO) test -count=1 -tags "$$(scripts/oracle-tags 2>/dev/null)" $(SEEDED)
 
@@ -91,10 +91,10 @@ lint:
 	@scripts/lint
 
 bench:
-	@$(MAKE) --no-print-directory -C bench bench $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
+	@$(MAKE) --no-print-directory -C tools/bench bench $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
 
 bench-full:
-	@$(MAKE) --no-print-directory -C bench bench-full $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
+	@$(MAKE) --no-print-directory -C tools/bench bench-full $(if $(BENCH_DIR),BENCH_DIR='$(abspath $(BENCH_DIR))')
 
 profile:
 	@scripts/profile
@@ -109,19 +109,19 @@ slurm:
 
 # The manifests in examples/, and those of kvferry fleet, against the types of Kubernetes.
 manifests:
-	@scripts/manifests/check
+	@tools/manifests/check
 
 # What kvferry serve serves, read by a client library of Go.
 clients:
-	@scripts/clients/check
+	@tools/clients/check
 
 docs:
 	@scripts/docs
-	$(GO) run ./cmd/kvferry-docs bin
+	$(GO) run -C tools ./pages ../bin
 	@echo 'docs: man pages in bin/man, shell completions in bin/completion'
 
 dist:
-	$(GO) run ./scripts/dist
+	$(GO) run -C tools ./dist
 
 # The same commit gives the same bytes; the Debian package installs, runs and is removed again.
 dist-test:
@@ -129,4 +129,4 @@ dist-test:
 
 clean:
 	rm -rf bin dist
-	@$(MAKE) --no-print-directory -C bench clean
+	@$(MAKE) --no-print-directory -C tools/bench clean

@@ -22,8 +22,7 @@ var pathCalls = []string{"Glob", "EvalSymlinks", "Walk", "WalkDir"}
 
 // offDisk are the directories whose system calls are not those of the program, or not of Go.
 var offDisk = []string{"internal/sys/disk", "internal/testkit/redistest", "internal/testkit/formattest", "store/grocks", "internal/testkit/testsst",
-	"internal/testkit/s3test", "internal/testkit/fake", "internal/testkit/seed", "internal/testkit/durable", "fixtures", "bench",
-	"cmd/kvferry-gen", "cmd/kvferry-docs", "cmd/kvferry-faults", "scripts"}
+	"internal/testkit/s3test", "internal/testkit/fake", "internal/testkit/seed", "internal/testkit/durable", "fixtures", "tools"}
 
 // TestCallsOnFiles: what the program does with files goes through internal/sys/disk.
 func TestCallsOnFiles(t *testing.T) {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,36 @@ func TestNothingReports(t *testing.T) {
 func TestInstallable(t *testing.T) {
 	if out := goOutput(t, "mod", "edit", "-json"); !strings.Contains(out, `"Replace": null`) {
 		t.Error("go.mod has replace lines: go install cannot install the module")
+	}
+}
+
+// TestToolsKeepStep: the module of the tools has the Go version and the requirements of this module, at the same versions.
+func TestToolsKeepStep(t *testing.T) {
+	type requirements struct {
+		Go      string
+		Require []struct{ Path, Version string }
+	}
+	var own, tools requirements
+	for dir, r := range map[string]*requirements{".": &own, "tools": &tools} {
+		if err := json.Unmarshal([]byte(goOutput(t, "mod", "edit", "-C", dir, "-json")), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	versions := map[string]string{}
+	for _, m := range own.Require {
+		versions[m.Path] = m.Version
+	}
+	same := 0
+	for _, m := range tools.Require {
+		switch version, ok := versions[m.Path]; {
+		case ok && version != m.Version:
+			t.Errorf("tools/go.mod has %s %s, and go.mod %s: cd tools && go mod tidy", m.Path, m.Version, version)
+		case ok:
+			same++
+		}
+	}
+	if own.Go != tools.Go || same < 20 {
+		t.Errorf("tools/go.mod: go %s, %d requirements of go.mod, which has go %s", tools.Go, same, own.Go)
 	}
 }
 

@@ -100,9 +100,7 @@ var rules = slices.Concat(redisRules, []rule{
 	{"cmd/kvferry/fleet", []string{"cmd/kvferry/cli", "catalog", "convert", "examples", "format", "inspect/render", "parquet", "record", "internal/"},
 		"it plans the work of other processes, and reads no dataset"},
 	{"cmd/", []string{""}, "it puts everything together"},
-	{"bench", []string{""}, "it drives everything"},
-	{"bench/", []string{""}, "it drives everything"},
-	{"scripts/", []string{""}, "it drives everything"},
+	{"tools/", []string{""}, "it drives everything"},
 	{"examples", nil, "it holds files"},
 })
 
@@ -145,7 +143,7 @@ func covers(pattern, pkg string) bool {
 
 // check returns what is wrong with package pkg importing dep, "" when nothing is.
 func check(pkg, dep string) string {
-	if slices.Contains(forTests, dep) && !slices.Contains(forTests, pkg) && pkg != "cmd/kvferry-faults" {
+	if slices.Contains(forTests, dep) && !slices.Contains(forTests, pkg) && !strings.HasPrefix(pkg, "tools/") {
 		return fmt.Sprintf("%s imports %s: it is for tests", pkg, dep)
 	}
 	for _, r := range rules {

@@ -38,7 +38,7 @@ const (
 // inner reports whether a package's comments are read by its developers alone.
 func inner(pkg string) bool {
 	top, _, _ := strings.Cut(pkg, "/")
-	return top == "internal" || top == "cmd" || top == "scripts" || top == "bench" || strings.Contains(pkg, "/internal/")
+	return top == "internal" || top == "cmd" || top == "tools" || strings.Contains(pkg, "/internal/")
 }
 
 // sentences splits a comment into sentences, without layout drawings.

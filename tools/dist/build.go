@@ -40,7 +40,7 @@ func (r *release) writePages() error {
 	if err := os.RemoveAll(r.pages); err != nil {
 		return err
 	}
-	if err := verbose(exec.Command("go", "run", "-trimpath", "./cmd/kvferry-docs", r.pages)); err != nil {
+	if err := verbose(exec.Command("go", "run", "-C", "tools", "-trimpath", "./pages", filepath.Join("..", r.pages))); err != nil {
 		return err
 	}
 	pages, err := filepath.Glob(filepath.Join(r.pages, "man", "*.1"))

@@ -1,5 +1,5 @@
 // What kvferry is measured against, apart from its own module: nothing of it is linked into kvferry.
-module kvferry/bench/peers
+module kvferry/tools/bench/peers
 
 go 1.26
 

@@ -8,7 +8,7 @@
 //	dist -sbom BINARY -o FILE     only the bill of materials of a binary
 //
 // The same commit gives the same bytes in any directory: all times are the commit's. GoReleaser uses -pages and
-// -sbom, and dist builds the packages from the description in .goreleaser.yaml.
+// -sbom, and dist builds the packages from the description in .goreleaser.yaml. Paths are relative to the project.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 	only := flag.String("only", "", "build one `os/arch` of "+fmt.Sprint(platforms))
 	pages := flag.String("pages", "", "only write man pages, completions and licenses to `dir`")
 	sbom := flag.String("sbom", "", "only write the bill of materials of a `binary`")
-	pgo := flag.String("pgo", "bench/kvferry.pgo", "CPU `profile` that the compiler optimizes by; off: none")
+	pgo := flag.String("pgo", "tools/bench/kvferry.pgo", "CPU `profile` that the compiler optimizes by; off: none")
 	flag.Parse()
 	if err := run(*out, *only, *pages, *sbom, *pgo); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
@@ -53,6 +53,9 @@ func main() {
 }
 
 func run(out, only, pages, sbom, pgo string) error {
+	if err := os.Chdir(".."); err != nil { // go run -C tools
+		return err
+	}
 	r, err := describe(out)
 	if err != nil {
 		return err

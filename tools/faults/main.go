@@ -1,4 +1,4 @@
-// Command kvferry-faults damages datasets, kills conversions, and makes system calls fail, at random, and compares
+// Command faults damages datasets, kills conversions, and makes system calls fail, at random, and compares
 // kvferry's behavior with its behavior on the sound dataset. It prints its seed and one line for each class of faults,
 // and exits with code 1 after any failure.
 package main

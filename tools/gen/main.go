@@ -1,4 +1,4 @@
-// Command kvferry-gen makes nemo datasets of any size for benchmarks and tests of memory, from a
+// Command gen makes nemo datasets of any size for benchmarks and tests of memory, from a
 // seed and in little memory.
 package main
 

@@ -1,4 +1,4 @@
-module kvferry/scripts/clients
+module kvferry/tools/clients
 
 go 1.26.0
 

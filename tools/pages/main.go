@@ -1,6 +1,6 @@
-// Command kvferry-docs writes the man pages and the shell completions of kvferry.
+// Command pages writes the man pages and the shell completions of kvferry.
 //
-//	kvferry-docs DIR    writes DIR/man/*.1 and DIR/completion/kvferry.{bash,zsh,fish,ps1}
+//	pages DIR    writes DIR/man/*.1 and DIR/completion/kvferry.{bash,zsh,fish,ps1}
 package main
 
 import (
@@ -20,11 +20,11 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: kvferry-docs DIR")
+		fmt.Fprintln(os.Stderr, "usage: pages DIR")
 		os.Exit(cli.ExitUsage)
 	}
 	if err := write(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "kvferry-docs:", err)
+		fmt.Fprintln(os.Stderr, "pages:", err)
 		os.Exit(cli.ExitFailed)
 	}
 }

@@ -1,4 +1,4 @@
-module kvferry/scripts/manifests
+module kvferry/tools/manifests
 
 go 1.26.0
 
