@@ -6,7 +6,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect/compare"
-	"kvferry/inspect/keyshape"
 	"kvferry/inspect/stats"
 )
 
@@ -66,7 +65,7 @@ func (d *Dataset) Inspect(ctx context.Context, o *InspectOptions) (*stats.Result
 		return nil, err
 	}
 	res, err := stats.Collect(ctx, &stats.Options{Scan: *scan, Location: d.found.Given, Stores: d.stores,
-		Top: max(0, cmp.Or(o.Top, 20)), Delimiter: cmp.Or(o.Delimiter, keyshape.Auto),
+		Top: max(0, cmp.Or(o.Top, 20)), Delimiter: cmp.Or(o.Delimiter, stats.Auto),
 		Depth: o.Depth, Redis: o.Redis || d.source.Format().Limits().Place != format.InDirectory})
 	return res, d.files.Err(err)
 }

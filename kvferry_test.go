@@ -18,7 +18,7 @@ import (
 
 	"kvferry/catalog"
 	"kvferry/fixtures"
-	"kvferry/inspect/keyshape"
+	"kvferry/inspect/stats"
 	"kvferry/record"
 )
 
@@ -318,7 +318,7 @@ func TestInspectDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usual, err := d.Inspect(t.Context(), &InspectOptions{Top: 20, Delimiter: keyshape.Auto, Depth: keyshape.MaxDepth})
+	usual, err := d.Inspect(t.Context(), &InspectOptions{Top: 20, Delimiter: stats.Auto, Depth: stats.MaxDepth})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
@@ -33,7 +32,7 @@ func benchRecords(t record.Type) []rec {
 
 func benchWrite(b *testing.B, dir string, recs []rec) {
 	b.Helper()
-	target := create(b, dir, createOptions(b, engine.RocksDB, "0"))
+	target := create(b, dir, createOptions(b, kindRocksDB, "0"))
 	w, err := formattest.One(target.Shard(0, "0", record.AllTypes, 16<<20))
 	if err != nil {
 		b.Fatal(err)
@@ -90,7 +89,7 @@ func BenchmarkWriteRead(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchElements, "ns/element")
 		})
 		b.Run("read/"+t.String(), func(b *testing.B) {
-			src := openDir(b, dir, engine.RocksDB, nil)
+			src := openDir(b, dir, kindRocksDB, nil)
 			for range b.N {
 				if n := benchRead(b, src); n != benchElements {
 					b.Fatalf("%d elements", n)

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/memstore"
@@ -42,7 +41,7 @@ func openRows(t testing.TB, rows ...raw) format.Source {
 	t.Helper()
 	fs := memstore.New()
 	st := fs.Dir("/d/rocksdb")
-	for _, name := range []string{engine.DefaultCF, "0"} {
+	for _, name := range []string{defaultCF, "0"} {
 		if err := st.Keyspace(name, codec.Comparer()); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +49,7 @@ func openRows(t testing.TB, rows ...raw) format.Source {
 	for _, r := range rows {
 		st.Put("0", r.key, r.val)
 	}
-	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: engine.RocksDB})
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: kindRocksDB})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +283,7 @@ func TestSettle(t *testing.T) {
 // TestDatasetSweep flips every byte of every row of a small dataset: findings or records, never a panic, and
 // a ledger that adds up.
 func TestDatasetSweep(t *testing.T) {
-	st, _ := write(t, engine.RocksDB, sampleRecords()...)
+	st, _ := write(t, kindRocksDB, sampleRecords()...)
 	var rows []raw
 	for _, ks := range st.Keyspaces() {
 		if ks.Name() != "0" {
@@ -428,7 +427,7 @@ func (b *brokenIter) Next() (key, val []byte, err error) {
 
 // TestStoreErrors makes the store fail at every row: every reader returns the error.
 func TestStoreErrors(t *testing.T) {
-	st, _ := write(t, engine.RocksDB, sampleRecords()...)
+	st, _ := write(t, kindRocksDB, sampleRecords()...)
 	var ks store.Keyspace
 	for _, k := range st.Keyspaces() {
 		if k.Name() == "0" {
@@ -439,7 +438,7 @@ func TestStoreErrors(t *testing.T) {
 		for n := range st.Len("0") {
 			b := &brokenStore{st, &brokenSpace{ks, n}}
 			open := func(context.Context, string, *store.Options) (store.Store, error) { return b, nil }
-			src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: engine.RocksDB})
+			src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: kindRocksDB})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -470,14 +469,14 @@ func TestStoreErrors(t *testing.T) {
 func TestUnusedRows(t *testing.T) {
 	fs := memstore.New()
 	st := fs.Dir("/d/rocksdb")
-	for _, name := range []string{engine.DefaultCF, "0"} {
+	for _, name := range []string{defaultCF, "0"} {
 		if err := st.Keyspace(name, codec.Comparer()); err != nil {
 			t.Fatal(err)
 		}
 		st.Put(name, codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), str(codec.IntData(1)))
 	}
 	src, err := New().Open(context.Background(), filepath.FromSlash("/d"),
-		&format.OpenOptions{Store: fs.Open, Kind: engine.RocksDB})
+		&format.OpenOptions{Store: fs.Open, Kind: kindRocksDB})
 	if err != nil {
 		t.Fatal(err)
 	}

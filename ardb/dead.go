@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/shared/deleted"
 	"kvferry/record"
@@ -21,7 +20,7 @@ import (
 func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
-	if s.kind == engine.LMDB {
+	if s.kind == kindLMDB {
 		return nil, fmt.Errorf("%s: LMDB keeps no deleted rows: it rewrites its pages without them", s.dir)
 	}
 	sp, err := s.deadSpace(db)
@@ -30,8 +29,8 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	}
 	quiet := *e
 	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
-	rows := engine.Past(sp)
-	past := &engine.Space{DB: sp.DB, Name: sp.Name, Label: sp.Label, Keyspace: rows.Past(ctx), NS: sp.NS, Named: sp.Named,
+	rows := pastRows(sp)
+	past := &space{DB: sp.DB, Name: sp.Name, Label: sp.Label, Keyspace: rows.Past(ctx), NS: sp.NS, Named: sp.Named,
 		Upper: sp.Upper}
 	lo, hi := sp.Bounds(span)
 	g, err := rows.Graves(ctx, lo, hi)
@@ -55,19 +54,19 @@ func (s *source) DeadDatabases() ([]string, error) {
 }
 
 // buried returns the namespaces of a LevelDB database that have no visible rows.
-func (s *source) buried() ([]*engine.Space, error) {
-	if s.kind != engine.LevelDB {
+func (s *source) buried() ([]*space, error) {
+	if s.kind != kindLevelDB {
 		return nil, nil
 	}
-	all, err := engine.Buried(s.rest[0].Keyspace)
-	return slices.DeleteFunc(all, func(sp *engine.Space) bool {
+	all, err := buriedSpaces(s.rest[0].Keyspace)
+	return slices.DeleteFunc(all, func(sp *space) bool {
 		_, err := s.space(sp.DB)
 		return err == nil
 	}), err
 }
 
 // deadSpace finds a namespace among all with rows, deleted or not.
-func (s *source) deadSpace(db string) (*engine.Space, error) {
+func (s *source) deadSpace(db string) (*space, error) {
 	sp, err := s.space(db)
 	if err == nil {
 		return sp, nil
@@ -113,7 +112,7 @@ func (r *deadReader) End(rec *record.Record) error {
 // unknown, and too large after deletes without a lookup.
 func (r *deadReader) sum() {
 	switch n := r.rows - 1; {
-	case r.head.Type == record.String, r.meta.Size == engine.SizeLost:
+	case r.head.Type == record.String, r.meta.Size == sizeLost:
 	case r.meta.Size == codec.SizeUnknown:
 		r.tell(bytes.Clone(r.head.Key), r.head.Type,
 			fmt.Sprintf("its META row does not say how many elements it had; %d are still on disk", n))

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
@@ -59,7 +58,7 @@ func TestDeadSizes(t *testing.T) {
 	}{
 		{record.Hash, 2, 3, ""}, {record.Hash, 2, 2, "1 of its 2 elements are still on disk"}, {record.Set, 0, 2, "1 of its 0 elements are still on disk"},
 		{record.Hash, codec.SizeUnknown, 3, "its META row does not say how many elements it had; 2 are still on disk"},
-		{record.List, engine.SizeLost, 3, ""}, {record.String, 7, 1, ""},
+		{record.List, sizeLost, 3, ""}, {record.String, 7, 1, ""},
 	} {
 		got := ""
 		r := &deadReader{pass: &pass{rows: c.rows}, tell: func(key []byte, typ record.Type, what string) {

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/merge"
 	"kvferry/record"
 )
 
@@ -104,7 +103,7 @@ func (p *pass) served(d *codec.Data, copied bool) (arena, text []byte) {
 func (p *pass) value(d *codec.Data) (v []byte) {
 	p.arena, v = p.served(d, false)
 	if p.env.RedisStrings {
-		return merge.ToRedis(v)
+		return hllToRedis(v)
 	}
 	return v
 }

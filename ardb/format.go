@@ -5,7 +5,6 @@ import (
 	"path"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -70,9 +69,9 @@ func (f ardbFormat) Limits() format.Limits {
 		EmptyKey:  true,
 		Databases: "namespaces of 1 to 512 bytes, all in one store",
 		Stores: []format.StoreSupport{
-			{Store: engine.RocksDB, Read: true, Write: true},
-			{Store: engine.LevelDB, Read: true, Write: true},
-			{Store: engine.LMDB, Read: true, Why: lmdbReason},
+			{Store: kindRocksDB, Read: true, Write: true},
+			{Store: kindLevelDB, Read: true, Write: true},
+			{Store: kindLMDB, Read: true, Why: lmdbReason},
 		},
 		Detail:      "Ardb 0.9 and 0.10, on RocksDB 5.14.2, LevelDB 1.23 and LMDB 0.9.24",
 		ScoreDetail: "float64, no NaN",
@@ -121,7 +120,7 @@ func weigh(s *format.StoreEvidence) (int, string) {
 			return 95, fmt.Sprintf("%s is ordered by %s", s.Path, codec.ComparerName)
 		case k.Comparer == "ARDBRocksDB" || k.Comparer == "ARDBLevelDB":
 			return 0, fmt.Sprintf("%s is of Ardb 0.8, which has another layout", s.Path)
-		case s.Kind == engine.LMDB && k.Name == codec.LMDBNamespace:
+		case s.Kind == kindLMDB && k.Name == codec.LMDBNamespace:
 			return 95, fmt.Sprintf("%s has the database %s", s.Path, codec.LMDBNamespace)
 		}
 	}

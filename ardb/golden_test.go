@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/ardb/engine"
-	"kvferry/ardb/merge"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
@@ -27,7 +25,7 @@ import (
 )
 
 // openers open the stores of Ardb's goldens.
-var openers = map[string]store.Opener{engine.RocksDB: rocks.Open, engine.LevelDB: rocks.Open, engine.LMDB: lmdb.Open}
+var openers = map[string]store.Opener{kindRocksDB: rocks.Open, kindLevelDB: rocks.Open, kindLMDB: lmdb.Open}
 
 func openGolden(t testing.TB, kind string) format.Source {
 	t.Helper()
@@ -203,7 +201,7 @@ func TestGolden(t *testing.T) {
 
 func testGolden(t *testing.T, kind string) {
 	src, want := openGolden(t, kind), truth(t, "ardb-"+kind+"-basic")
-	if kind == engine.LevelDB {
+	if kind == kindLevelDB {
 		// The deletion of this hash's field MaxInt64 missed its row in LevelDB's memtable, so the server still showed the
 		// field. kvferry reads it as deleted and reports circular-order, see store.Wrapping.
 		id := "0 hash h:intf"
@@ -242,7 +240,7 @@ func testGolden(t *testing.T, kind string) {
 	if err := env.Ledger.Check(); err != nil {
 		t.Error(err)
 	}
-	if kind == engine.LevelDB {
+	if kind == kindLevelDB {
 		i := slices.IndexFunc(found, func(f record.Finding) bool { return f.Kind == record.FindCircularOrder })
 		if i < 0 || string(found[i].Key) != "h:intf" || found[i].DB != "0" || found[i].Type != record.Hash {
 			t.Fatalf("findings %+v", found)
@@ -268,7 +266,7 @@ func TestGoldenByType(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if db == "0" && kind != engine.LMDB && len(spans) < 2 {
+				if db == "0" && kind != kindLMDB && len(spans) < 2 {
 					t.Errorf("%s: %d spans", kind, len(spans))
 				}
 				for _, span := range spans {
@@ -309,12 +307,12 @@ func TestGoldenHLL(t *testing.T) {
 	for i := range 100 {
 		members = append(members, []byte(fmt.Sprintf("q%d", i)))
 	}
-	want, changed, err := merge.PFAdd(nil, members)
+	want, changed, err := pfAdd(nil, members)
 	if err != nil || !changed {
 		t.Fatal(changed, err)
 	}
 	seen := false
-	readRecords(t, openGolden(t, engine.RocksDB), "0", record.Of(record.String), format.Span{}, testEnv(nil),
+	readRecords(t, openGolden(t, kindRocksDB), "0", record.Of(record.String), format.Span{}, testEnv(nil),
 		func(h *record.Header, e []record.Element) {
 			if string(h.Key) == "hll:t" {
 				seen = true

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
@@ -31,7 +30,7 @@ const nativeSize = 256 << 10
 func TestLevelDBReadsGolden(t *testing.T) {
 	dir := fixtures.Unpack(t, "ardb-leveldb-basic")
 	rows := levelScan(t, dir)
-	withLevelDB(t, filepath.Join(dir, engine.LevelDB), func(db *cleveldb.DB) {
+	withLevelDB(t, filepath.Join(dir, kindLevelDB), func(db *cleveldb.DB) {
 		i, ours := 0, len(rows)
 		if err := db.Walk(nil, func(k, v []byte) {
 			if bytes.Contains(k, []byte("h:intf")) && bytes.HasSuffix(v, []byte("v9223372036854775807")) {
@@ -51,7 +50,7 @@ func TestLevelDBReadsGolden(t *testing.T) {
 // TestLevelDBMovesTarget: LevelDB itself opens, compacts under a snapshot, changes, reopens and repairs the
 // written target. Each time it has the rows of the model, and our reader has the same records.
 func TestLevelDBMovesTarget(t *testing.T) {
-	golden := openGolden(t, engine.LevelDB)
+	golden := openGolden(t, kindLevelDB)
 	for _, tc := range []struct {
 		name   string
 		dbs    []string
@@ -67,10 +66,10 @@ func TestLevelDBMovesTarget(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
-			o := createOptions(t, engine.LevelDB, tc.dbs...)
+			o := createOptions(t, kindLevelDB, tc.dbs...)
 			o.Build = store.BuildOptions{TableSize: tc.size}
 			want := fillTarget(t, dir, o, tc.read)
-			n := len(levelTables(t, filepath.Join(dir, engine.LevelDB)))
+			n := len(levelTables(t, filepath.Join(dir, kindLevelDB)))
 			t.Logf("%d tables, %d rows", n, len(levelScan(t, dir)))
 			if n < tc.tables || tc.tables == 1 && n != 1 {
 				t.Fatalf("%d tables", n)
@@ -80,13 +79,13 @@ func TestLevelDBMovesTarget(t *testing.T) {
 				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 					t.Fatal(err)
 				}
-				move(t, filepath.Join(copied, engine.LevelDB), levelScan(t, dir))
+				move(t, filepath.Join(copied, kindLevelDB), levelScan(t, dir))
 			}
-			repair(t, filepath.Join(dir, engine.LevelDB))
-			withLevelDB(t, filepath.Join(dir, engine.LevelDB), func(db *cleveldb.DB) { db.Compact() })
+			repair(t, filepath.Join(dir, kindLevelDB))
+			withLevelDB(t, filepath.Join(dir, kindLevelDB), func(db *cleveldb.DB) { db.Compact() })
 			env := testEnv(noFindings(t))
 			env.Now = time.Unix(0, 0) // the expired ones too
-			if got := fingerprint(t, openDir(t, dir, engine.LevelDB, nil), env); len(want.Diff(got, false)) > 0 {
+			if got := fingerprint(t, openDir(t, dir, kindLevelDB, nil), env); len(want.Diff(got, false)) > 0 {
 				t.Errorf("after repair and compaction, fingerprints differ: %v", want.Diff(got, false))
 			}
 		})

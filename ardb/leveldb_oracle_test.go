@@ -15,7 +15,6 @@ import (
 	"github.com/syndtr/goleveldb/leveldb/util"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/fixtures"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
@@ -38,7 +37,7 @@ var _ comparer.Comparer = levelComparer{}
 func TestLevelDBUsesTarget(t *testing.T) {
 	dbs := []string{"0", "10", "a name", "1"}
 	dir := filepath.Join(t.TempDir(), "data")
-	o := createOptions(t, engine.LevelDB, dbs...)
+	o := createOptions(t, kindLevelDB, dbs...)
 	o.Build = store.BuildOptions{TableSize: 1 << 18}
 	target := create(t, dir, o)
 	var want record.Fingerprint
@@ -58,8 +57,8 @@ func TestLevelDBUsesTarget(t *testing.T) {
 	}
 	src.Close()
 	rows := levelScan(t, dir)
-	useLevelDB(t, filepath.Join(dir, engine.LevelDB), rows)
-	if got := fingerprint(t, openDir(t, dir, engine.LevelDB, nil), testEnv(noFindings(t))); len(want.Diff(got, false)) > 0 {
+	useLevelDB(t, filepath.Join(dir, kindLevelDB), rows)
+	if got := fingerprint(t, openDir(t, dir, kindLevelDB, nil), testEnv(noFindings(t))); len(want.Diff(got, false)) > 0 {
 		t.Errorf("fingerprints differ: %v", want.Diff(got, false))
 	}
 	again := levelScan(t, dir)
@@ -76,7 +75,7 @@ func TestLevelDBUsesTarget(t *testing.T) {
 // levelScan reads all rows with our own store.
 func levelScan(t *testing.T, dir string) (rows [][2]string) {
 	t.Helper()
-	s, err := rocks.Open(context.Background(), filepath.Join(dir, engine.LevelDB),
+	s, err := rocks.Open(context.Background(), filepath.Join(dir, kindLevelDB),
 		&store.Options{Comparers: []store.Comparer{codec.LevelDBComparer()}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/merge"
 	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 )
@@ -23,7 +22,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		merge.MarkHLL(batch, report)
+		markHLL(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Ardb", math.Inf(1), report)
 	case record.Hash, record.Set:

@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -333,7 +332,7 @@ func (p *pass) badMeta(user []byte, v *codec.Value, err error) {
 	case err != nil:
 		p.lostMeta(FindMalformedValue, t, user, err)
 	case v.Kind == codec.KindOperand:
-		p.lostMeta(FindUnmergedOperand, 0, user, merge.Unmerged(v, p.val))
+		p.lostMeta(FindUnmergedOperand, 0, user, unmerged(v, p.val))
 	case !v.Kind.IsMeta():
 		p.lostMeta(FindMalformedValue, 0, user, fmt.Errorf("a META row with a value of kind %s", v.Kind))
 	default:

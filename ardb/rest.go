@@ -6,10 +6,8 @@ import (
 	"fmt"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/findings"
 	"kvferry/record"
 )
 
@@ -38,7 +36,7 @@ func (s *source) countRest(e *format.Env) error {
 // rest judges the rows of a keyspace that is no namespace.
 type rest struct {
 	src   *source
-	sp    *engine.Space
+	sp    *space
 	env   *format.Env
 	seen  map[string]bool // namespaces whose rows were jumped over
 	odd   int64           // rows that nothing looks at
@@ -78,7 +76,7 @@ func (r *rest) classify(raw, value []byte) (record.Class, error) {
 			return record.Malformed, malformed(FindMalformedValue, fmt.Errorf("in the list of namespaces: %w", record.ErrUnknown))
 		}
 		return record.Housekeeping, nil
-	case r.sp.Name == engine.DefaultCF && !r.sp.Named, r.sp.Name == "":
+	case r.sp.Name == defaultCF && !r.sp.Named, r.sp.Name == "":
 		r.odd++
 		return record.Orphan, nil
 	}
@@ -89,7 +87,7 @@ var errBehind = errors.New("it stands behind the others of its namespace")
 
 // malformed returns an error with its kind of finding.
 func malformed(kind string, err error) error {
-	return &findings.Error{Kind: kindOf(kind, err), Err: err}
+	return &dataset.KindError{Kind: kindOf(kind, err), Err: err}
 }
 
 // ttl classifies a row of the TTL index. It looks up whether the key still has that expiry only in deep mode.
@@ -137,7 +135,7 @@ const ttlDir = "ttl"
 var ttlIndex, ttlValue = codec.AppendText(nil, []byte(codec.TTLNamespace)), []byte{byte(codec.KindTTL), 0}
 
 // inTTLIndex reports whether the TTL index has a key's row. RocksDB has no index.
-func (s *source) inTTLIndex(sp *engine.Space, user []byte, ms int64) (bool, error) {
+func (s *source) inTTLIndex(sp *space, user []byte, ms int64) (bool, error) {
 	for _, r := range s.rest {
 		switch {
 		case r.Named:
@@ -147,5 +145,5 @@ func (s *source) inTTLIndex(sp *engine.Space, user []byte, ms int64) (bool, erro
 			return r.Has(codec.AppendTTLKey(nil, nil, ms, codec.TextData([]byte(sp.DB)), user))
 		}
 	}
-	return s.kind == engine.RocksDB, nil
+	return s.kind == kindRocksDB, nil
 }

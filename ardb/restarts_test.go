@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
@@ -36,7 +35,7 @@ func TestRestarts(t *testing.T) {
 	}
 	want := acknowledged(t, fixtures.OutsideTruth(t, name))
 	chosen, twice := map[string]string{}, map[string]int{}
-	src := openDir(t, fixtures.UnpackOutside(t, name), engine.LMDB, func(f record.Finding) {
+	src := openDir(t, fixtures.UnpackOutside(t, name), kindLMDB, func(f record.Finding) {
 		if f.Kind != record.FindKeyTwice {
 			return
 		}

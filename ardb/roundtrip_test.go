@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
-	"kvferry/ardb/merge"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/sys/bufpool"
@@ -33,7 +31,7 @@ import (
 )
 
 // creators are the stores that are written.
-var creators = map[string]store.CreateFunc{engine.RocksDB: build.Create, engine.LevelDB: build.CreateLevelDB}
+var creators = map[string]store.CreateFunc{kindRocksDB: build.Create, kindLevelDB: build.CreateLevelDB}
 
 // unhex decodes hex with blanks.
 func unhex(t testing.TB, s string) []byte {
@@ -467,7 +465,7 @@ func sampleRecords() []rec {
 // TestWrittenRows checks the writer: canonical integers and floats, sizes, bounds, both rows of a member,
 // order.
 func TestWrittenRows(t *testing.T) {
-	st, _ := write(t, engine.RocksDB, sampleRecords()...)
+	st, _ := write(t, kindRocksDB, sampleRecords()...)
 	want := []struct {
 		key, val []byte
 	}{
@@ -528,7 +526,7 @@ func TestWrittenLastID(t *testing.T) {
 		for _, id := range c.ids {
 			r.elems = append(r.elems, entryOf(id, "f", "v"))
 		}
-		st, _ := write(t, engine.RocksDB, r)
+		st, _ := write(t, kindRocksDB, r)
 		got := st.Get("0", codec.AppendKey(nil, nil, []byte("x"), codec.KindMeta))
 		want := codec.AppendValue(nil, &codec.Value{Kind: codec.KindStream, Size: 2, Last: codec.TextData(c.want)}, text("f"))
 		if !bytes.Equal(got, want) {
@@ -541,7 +539,7 @@ func TestWrittenLastID(t *testing.T) {
 func TestWrittenLarge(t *testing.T) {
 	for _, n := range []int{bufpool.Large, bufpool.Large + 1} {
 		large := strings.Repeat("v", n)
-		st, _ := write(t, engine.RocksDB, rec{record.Header{Type: record.Hash, Key: []byte("h")},
+		st, _ := write(t, kindRocksDB, rec{record.Header{Type: record.Hash, Key: []byte("h")},
 			[]record.Element{pair("7", large)}},
 			rec{record.Header{Type: record.List, Key: []byte("l")}, []record.Element{pair("", "a"), pair("", large)}})
 		for _, w := range []struct{ key, val []byte }{
@@ -557,7 +555,7 @@ func TestWrittenLarge(t *testing.T) {
 
 // TestWrittenTTL checks the TTL index of LevelDB, ordered by expiry; RocksDB has no index.
 func TestWrittenTTL(t *testing.T) {
-	st, src := write(t, engine.LevelDB, sampleRecords()...)
+	st, src := write(t, kindLevelDB, sampleRecords()...)
 	rows, err := func() (out [][]byte, err error) {
 		for _, k := range src.Keyspaces() {
 			if k.Name != codec.TTLNamespace {
@@ -587,13 +585,13 @@ func TestWrittenTTL(t *testing.T) {
 	if err != nil || !slices.EqualFunc(rows, want, bytes.Equal) {
 		t.Errorf("%x, %v", rows, err)
 	}
-	if n := st.Len(engine.DefaultCF); n != 28 {
+	if n := st.Len(defaultCF); n != 28 {
 		t.Errorf("%d rows", n)
 	}
 }
 
 func TestEmptyRecords(t *testing.T) {
-	st, src := write(t, engine.RocksDB,
+	st, src := write(t, kindRocksDB,
 		rec{record.Header{Type: record.Hash, Key: []byte("a")}, nil},
 		rec{record.Header{Type: record.String, Key: []byte("a")}, []record.Element{pair("", "")}},
 		rec{record.Header{Type: record.Stream, Key: []byte("b"), Last: streamID(7, 0)}, nil})
@@ -628,7 +626,7 @@ func TestWriterErrors(t *testing.T) {
 		{[]rec{{record.Header{Type: record.Stream, Key: []byte("a")}, []record.Element{entryOf(1, make([]string, 300)...)}}}, "150 fields"},
 		{[]rec{{record.Header{Type: record.Stream, Key: []byte("a")}, []record.Element{{Name: streamID(1, 1), Value: []byte{9}}}}}, "field"},
 	} {
-		o := createOptions(t, engine.LevelDB, "0")
+		o := createOptions(t, kindLevelDB, "0")
 		fs := memstore.New()
 		o.Create = fs.Create
 		target := create(t, t.TempDir(), o)
@@ -646,13 +644,13 @@ func TestWriterErrors(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	for _, tt := range []struct{ kind, db, want string }{
-		{engine.LMDB, "0", "searches an LMDB file in byte order"},
+		{kindLMDB, "0", "searches an LMDB file in byte order"},
 		{"tokyo", "0", "not written to tokyo"},
-		{engine.RocksDB, "", "1 to 512 bytes"},
-		{engine.RocksDB, strings.Repeat("n", 513), "1 to 512 bytes"},
-		{engine.RocksDB, "default", "default column family"},
-		{engine.LevelDB, codec.TTLNamespace, "keeps this namespace for itself"},
-		{engine.RocksDB, "a\x00b", "cannot contain a NUL"},
+		{kindRocksDB, "", "1 to 512 bytes"},
+		{kindRocksDB, strings.Repeat("n", 513), "1 to 512 bytes"},
+		{kindRocksDB, "default", "default column family"},
+		{kindLevelDB, codec.TTLNamespace, "keeps this namespace for itself"},
+		{kindRocksDB, "a\x00b", "cannot contain a NUL"},
 	} {
 		o := createOptions(t, tt.kind, tt.db)
 		o.Create = memstore.New().Create
@@ -672,13 +670,13 @@ func TestCreateRefuses(t *testing.T) {
 
 func TestElementLosses(t *testing.T) {
 	target := create(t, t.TempDir(), func() *format.CreateOptions {
-		o := createOptions(t, engine.RocksDB, "0")
+		o := createOptions(t, kindRocksDB, "0")
 		o.Create = memstore.New().Create
 		return o
 	}())
 	big, small := fmt.Sprint(int64(math.MaxInt64)), fmt.Sprint(int64(math.MinInt64))
 	long := make([]string, 256)
-	hll, _, _ := merge.PFAdd(nil, [][]byte{[]byte("a")})
+	hll, _, _ := pfAdd(nil, [][]byte{[]byte("a")})
 	redis := bytes.Clone(hll)
 	redis[8], redis[15] = 0, 0x80
 	var h record.Header
@@ -741,7 +739,7 @@ func TestAdopt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]int{engine.RocksDB: 1, engine.LevelDB: 2}[kind]; len(tables) != want {
+		if want := map[string]int{kindRocksDB: 1, kindLevelDB: 2}[kind]; len(tables) != want {
 			t.Fatalf("%s: tables %+v", kind, tables)
 		}
 		second := create(t, dir, o) // the first process was killed
@@ -774,7 +772,7 @@ func TestAdopt(t *testing.T) {
 		if n != len(recs) {
 			t.Errorf("%s: %d records", kind, n)
 		}
-		if house := env.Ledger.Snapshot()[engine.DefaultCF].Rows[record.Housekeeping]; (house == 2) != (kind == engine.LevelDB) {
+		if house := env.Ledger.Snapshot()[defaultCF].Rows[record.Housekeeping]; (house == 2) != (kind == kindLevelDB) {
 			t.Errorf("%s: %d TTL rows", kind, house)
 		}
 		if err := src.Close(); err != nil {

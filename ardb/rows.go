@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
@@ -23,7 +22,7 @@ const arenaBatch = 64 << 10
 // the iterator moves, so a row is copied only when more rows are needed at once.
 type pass struct {
 	src    *source
-	sp     *engine.Space
+	sp     *space
 	types  record.TypeSet
 	subset bool // some types are for other passes
 	strays bool // this pass counts the rows beside the namespaces

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
@@ -73,7 +72,7 @@ func TestOldServer(t *testing.T) {
 	}
 	formattest.Unchanged(t, &target{format: old.(ardbFormat)})
 	fs := memstore.New()
-	o := createOptions(t, engine.RocksDB, "0")
+	o := createOptions(t, kindRocksDB, "0")
 	o.Create, o.Reopen.Store = fs.Create, fs.Open
 	target, err := old.Create(context.Background(), t.TempDir(), o)
 	if err != nil {
@@ -126,7 +125,7 @@ func TestOldServer(t *testing.T) {
 	if l := target.Losses(&record.Header{Type: record.Hash}); l != nil {
 		t.Errorf("a hash: %+v", l)
 	}
-	level := createOptions(t, engine.LevelDB, "0")
+	level := createOptions(t, kindLevelDB, "0")
 	level.Create = fs.Create
 	if _, err := old.Create(context.Background(), t.TempDir(), level); err == nil || !strings.Contains(err.Error(), "ardb0.9.6 is not written to LevelDB") {
 		t.Errorf("to LevelDB: %v", err)

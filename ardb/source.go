@@ -7,8 +7,6 @@ import (
 	"math/bits"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
-	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/record"
@@ -21,9 +19,9 @@ type source struct {
 	store  store.Store
 	kind   string
 	dir    string // of the engine
-	spaces []*engine.Space
+	spaces []*space
 	// rest are the keyspaces that hold no namespace: TTL rows, directories, the unused default.
-	rest []*engine.Space
+	rest []*space
 	// circles maps collections to the circular order that the store reported on opening. The keys are raw keys
 	// up to and including the type byte.
 	circles map[string]string
@@ -40,22 +38,22 @@ func (f ardbFormat) Open(ctx context.Context, dir string, o *format.OpenOptions)
 
 // open opens the dataset in dir, which is a data directory of the server or an engine's directory in it.
 func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) (*source, error) {
-	home, kind, err := engine.Dir(dir, o.Kind)
+	home, kind, err := engineOf(dir, o.Kind)
 	if err != nil {
 		return nil, err
 	}
 	s := &source{format: f, kind: kind, dir: home}
 	opts := o.Options
-	opts.Merger = merge.Merger()
+	opts.Merger = Merger()
 	opts.WALDir = o.WALDir
 	opts.Comparers = []store.Comparer{codec.Comparer()}
-	if kind == engine.LevelDB {
+	if kind == kindLevelDB {
 		opts.Comparers = []store.Comparer{codec.LevelDBComparer()}
 	}
-	opts.Report = s.circular(o.Options.Report, kind == engine.LevelDB)
-	opts.Order = engine.LMDBOrder
+	opts.Report = s.circular(o.Options.Report, kind == kindLevelDB)
+	opts.Order = lmdbOrder
 	if s.store, err = o.Store(ctx, home, &opts); err != nil {
-		return nil, engine.Unopened(err, dir, home, kind)
+		return nil, unopenedError(err, dir, home, kind)
 	}
 	if err := s.openNamespaces(ctx, dir, o, &opts); err != nil {
 		return nil, errors.Join(err, s.store.Close())
@@ -84,10 +82,10 @@ func circleOf(keyspace string, key []byte, kind byte) string {
 // openNamespaces finds the namespaces. It opens an LMDB file a second time, sorted, if the file is not in the
 // comparator's order: from its second run on, the stock server searches it in byte order.
 func (s *source) openNamespaces(ctx context.Context, dir string, o *format.OpenOptions, opts *store.Options) error {
-	if s.kind == engine.LevelDB {
+	if s.kind == kindLevelDB {
 		return s.findNamespaces(opts)
 	}
-	if s.kind == engine.LMDB && !opts.Resort {
+	if s.kind == kindLMDB && !opts.Resort {
 		if err := s.checkOrder(); err != nil {
 			var order *store.OrderError
 			if !errors.As(err, &order) {
@@ -109,7 +107,7 @@ func (s *source) openNamespaces(ctx context.Context, dir string, o *format.OpenO
 			s.store = sorted
 		}
 	}
-	s.spaces, s.rest = engine.Spaces(s.store, s.kind)
+	s.spaces, s.rest = spacesOf(s.store, s.kind)
 	return nil
 }
 
@@ -120,10 +118,10 @@ func (s *source) findNamespaces(opts *store.Options) error {
 		return fmt.Errorf("%s: %d keyspaces, a LevelDB database of Ardb has one", s.dir, len(keyspaces))
 	}
 	var err error
-	if s.spaces, err = engine.Find(keyspaces[0]); err != nil {
+	if s.spaces, err = findSpaces(keyspaces[0]); err != nil {
 		return err
 	}
-	s.rest = []*engine.Space{{Name: engine.DefaultCF, Label: engine.DefaultCF, Keyspace: keyspaces[0], Named: true}}
+	s.rest = []*space{{Name: defaultCF, Label: defaultCF, Keyspace: keyspaces[0], Named: true}}
 	for _, sp := range s.spaces {
 		if d, _ := codec.SplitData(sp.NS); d.Tag == codec.TagInt && opts.Report != nil {
 			opts.Report(record.Finding{Kind: FindIntNamespace, Severity: record.Note, DB: sp.DB, Keyspace: sp.Name,
@@ -183,10 +181,10 @@ func (s *source) Close() error { return s.store.Close() }
 
 // Describe decodes one raw row.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
-	return codec.Describe(keyspace, key, value, s.kind == engine.LevelDB)
+	return codec.Describe(keyspace, key, value, s.kind == kindLevelDB)
 }
 
-func (s *source) space(db string) (*engine.Space, error) {
+func (s *source) space(db string) (*space, error) {
 	for _, sp := range s.spaces {
 		if sp.DB == db {
 			return sp, nil
@@ -248,7 +246,7 @@ func (s *source) Keyspaces() []format.Keyspace {
 	for _, sp := range s.rest {
 		k := format.Keyspace{Name: sp.Name, Keyspace: sp.Keyspace}
 		if sp.Named {
-			ttl := engine.Expiries(sp.Keyspace)
+			ttl := expirySpace(sp.Keyspace)
 			k.Name, k.Keyspace = ttl.Name, ttl.Part()
 		}
 		out = append(out, k)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/memstore"
@@ -35,13 +34,13 @@ func TestDetect(t *testing.T) {
 		score int
 		why   string
 	}{
-		{"data directory", format.StoreEvidence{Path: "rocksdb", Kind: engine.RocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 100, "ordered by ardb.comparator"},
-		{"engine directory", format.StoreEvidence{Path: ".", Kind: engine.LevelDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 95, "ordered by"},
-		{"lmdb", format.StoreEvidence{Path: "lmdb", Kind: engine.LMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", ""), ks(codec.LMDBNamespace, "")}}, 100, "__LMDB_META__"},
-		{"another lmdb", format.StoreEvidence{Path: "lmdb", Kind: engine.LMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", "")}}, 0, ""},
-		{"bytewise", format.StoreEvidence{Path: "hash", Kind: engine.RocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", store.Bytewise.Name)}}, 0, ""},
-		{"0.8", format.StoreEvidence{Path: "rocksdb", Kind: engine.RocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", "ARDBRocksDB")}}, 0, "Ardb 0.8"},
-		{"too deep", format.StoreEvidence{Path: "a/rocksdb", Kind: engine.RocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 0, ""},
+		{"data directory", format.StoreEvidence{Path: "rocksdb", Kind: kindRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 100, "ordered by ardb.comparator"},
+		{"engine directory", format.StoreEvidence{Path: ".", Kind: kindLevelDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 95, "ordered by"},
+		{"lmdb", format.StoreEvidence{Path: "lmdb", Kind: kindLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", ""), ks(codec.LMDBNamespace, "")}}, 100, "__LMDB_META__"},
+		{"another lmdb", format.StoreEvidence{Path: "lmdb", Kind: kindLMDB, Keyspaces: []format.KeyspaceEvidence{ks("0", "")}}, 0, ""},
+		{"bytewise", format.StoreEvidence{Path: "hash", Kind: kindRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", store.Bytewise.Name)}}, 0, ""},
+		{"0.8", format.StoreEvidence{Path: "rocksdb", Kind: kindRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", "ARDBRocksDB")}}, 0, "Ardb 0.8"},
+		{"too deep", format.StoreEvidence{Path: "a/rocksdb", Kind: kindRocksDB, Keyspaces: []format.KeyspaceEvidence{ks("default", codec.ComparerName)}}, 0, ""},
 	} {
 		v := New().Detect(&format.Evidence{Stores: []format.StoreEvidence{tt.store}})
 		if v.Score != tt.score || !strings.Contains(strings.Join(v.Why, "\n"), tt.why) {
@@ -63,14 +62,14 @@ func levelRows(t *testing.T, rows ...raw) (format.Source, []record.Finding) {
 	t.Helper()
 	fs := memstore.New()
 	st := fs.Dir("/d/leveldb")
-	if err := st.Keyspace(engine.DefaultCF, codec.LevelDBComparer()); err != nil {
+	if err := st.Keyspace(defaultCF, codec.LevelDBComparer()); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
-		st.Put(engine.DefaultCF, r.key, r.val)
+		st.Put(defaultCF, r.key, r.val)
 	}
 	var found []record.Finding
-	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: engine.LevelDB,
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: fs.Open, Kind: kindLevelDB,
 		Options: store.Options{Report: func(f record.Finding) { found = append(found, f) }}})
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +115,7 @@ func TestNamespaces(t *testing.T) {
 	if want := []string{"/c", "1/a", "1/e", "1/f", "10/b", "int:1/moved", "int:1/too"}; !slices.Equal(keys, want) {
 		t.Errorf("%q", keys)
 	}
-	rest := env.Ledger.Snapshot()[engine.DefaultCF]
+	rest := env.Ledger.Snapshot()[defaultCF]
 	if rest.Rows[record.Housekeeping] != 4 || rest.Rows[record.Malformed] != 4 || env.Ledger.Check() != nil {
 		t.Errorf("%+v", rest)
 	}
@@ -144,7 +143,7 @@ func TestGoldenTTL(t *testing.T) {
 		for _, db := range src.Databases() {
 			readRecords(t, src, db, record.AllTypes, format.Span{}, env, func(*record.Header, []record.Element) {})
 		}
-		if indexed := kind != engine.RocksDB; (kinds[FindStaleTTL] > 0) != indexed || !indexed && len(kinds) > 0 {
+		if indexed := kind != kindRocksDB; (kinds[FindStaleTTL] > 0) != indexed || !indexed && len(kinds) > 0 {
 			t.Errorf("%s: %v", kind, kinds)
 		}
 		t.Logf("%s: %v", kind, kinds)
@@ -289,7 +288,7 @@ func TestMixedOrder(t *testing.T) {
 		s, err := fs.Open(ctx, dir, o)
 		return &orderedStore{s, o.Resort}, err
 	}
-	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: engine.LMDB,
+	src, err := New().Open(context.Background(), "/d", &format.OpenOptions{Store: open, Kind: kindLMDB,
 		Options: store.Options{Report: func(f record.Finding) { found = append(found, f) }}})
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +304,7 @@ func TestMixedOrder(t *testing.T) {
 
 // TestSplitCovers cuts a namespace into many spans: each record is in exactly one.
 func TestSplitCovers(t *testing.T) {
-	st, src := write(t, engine.LevelDB, sampleRecords()...)
+	st, src := write(t, kindLevelDB, sampleRecords()...)
 	_ = st
 	for n := range 9 {
 		spans, err := src.Split("0", record.AllTypes, n)
@@ -375,7 +374,7 @@ func TestBigRecords(t *testing.T) {
 
 // BenchmarkRecords reads a golden, and the random records of a memory store.
 func BenchmarkRecords(b *testing.B) {
-	src := openGolden(b, engine.RocksDB)
+	src := openGolden(b, kindRocksDB)
 	buf := make([]record.Element, 256)
 	for range b.N {
 		r, err := formattest.Walk(src.Records(context.Background(), "0", record.AllTypes, format.Span{}, testEnv(nil)))

@@ -7,17 +7,15 @@ import (
 	"strings"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
-	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 )
 
 // target is a dataset being written. All types share one order, so a shard is one run.
 type target struct {
-	hlldialect.Strings
+	hll.Strings
 	*dataset.OneStore // on LevelDB with the rows of the TTL index
 	format            ardbFormat
 	kind              string
@@ -30,14 +28,14 @@ var _ format.Target = (*target)(nil)
 // Create starts a target: the engine's directory in dir.
 func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	own := *o
-	t := &target{format: f, kind: cmp.Or(o.Kind, engine.RocksDB), options: &own}
-	if t.kind == engine.LMDB {
+	t := &target{format: f, kind: cmp.Or(o.Kind, kindRocksDB), options: &own}
+	if t.kind == kindLMDB {
 		return nil, fmt.Errorf("ardb is not written to LMDB: %s", lmdbReason)
 	}
-	if t.kind != engine.RocksDB && t.kind != engine.LevelDB {
-		return nil, fmt.Errorf("ardb is not written to %s: have %s and %s", t.kind, engine.RocksDB, engine.LevelDB)
+	if t.kind != kindRocksDB && t.kind != kindLevelDB {
+		return nil, fmt.Errorf("ardb is not written to %s: have %s and %s", t.kind, kindRocksDB, kindLevelDB)
 	}
-	if t.kind == engine.LevelDB && f.server == serverOld {
+	if t.kind == kindLevelDB && f.server == serverOld {
 		return nil, fmt.Errorf("%s is not written to LevelDB: %s", f.server, oldReason)
 	}
 	for _, db := range o.DBs {
@@ -46,7 +44,7 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 		}
 	}
 	build := o.Build
-	build.Merger = merge.Name
+	build.Merger = mergerName
 	if o.Reopen != nil {
 		reopen := *o.Reopen
 		reopen.Kind, own.Reopen = t.kind, &reopen
@@ -56,7 +54,7 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 		return nil, err
 	}
 	t.Last = func(ctx context.Context) error {
-		return engine.WriteTTL(ctx, t.Rows, t.Builder, engine.TTLOptions(o.Memory, o.TempDir))
+		return writeTTL(ctx, t.Rows, t.Builder, ttlOptions(o.Memory, o.TempDir))
 	}
 	return t, nil
 }
@@ -64,10 +62,10 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 // spaces lists the keyspaces. The server opens all column families with one comparator, including the unused default
 // one.
 func (t *target) spaces() []dataset.Keyspace {
-	if t.kind == engine.LevelDB {
-		return []dataset.Keyspace{{Name: engine.DefaultCF, Order: codec.LevelDBComparer()}}
+	if t.kind == kindLevelDB {
+		return []dataset.Keyspace{{Name: defaultCF, Order: codec.LevelDBComparer()}}
 	}
-	out := []dataset.Keyspace{{Name: engine.DefaultCF, Order: codec.Comparer()}}
+	out := []dataset.Keyspace{{Name: defaultCF, Order: codec.Comparer()}}
 	for _, db := range t.options.DBs {
 		out = append(out, dataset.Keyspace{Name: db, Order: codec.Comparer()})
 	}
@@ -82,9 +80,9 @@ func (t *target) checkNamespace(db string) error {
 			record.Number(codec.MaxNamespace), record.Number(len(db)))
 	case db == codec.TTLNamespace || db == codec.LMDBNamespace:
 		return fmt.Errorf("database %q: Ardb keeps this namespace for itself", db)
-	case t.kind == engine.RocksDB && db == engine.DefaultCF:
+	case t.kind == kindRocksDB && db == defaultCF:
 		return fmt.Errorf("database %q: Ardb does not read RocksDB's default column family; rename the database", db)
-	case t.kind == engine.RocksDB && strings.ContainsRune(db, 0):
+	case t.kind == kindRocksDB && strings.ContainsRune(db, 0):
 		return fmt.Errorf("database %q: the name of a column family cannot contain a NUL", db)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"kvferry/ardb/codec"
-	"kvferry/ardb/engine"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
@@ -52,8 +51,8 @@ type writer struct {
 func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
 	keyspace := db
 	var ns []byte
-	if t.kind == engine.LevelDB {
-		keyspace, ns = engine.DefaultCF, codec.AppendText(nil, []byte(db))
+	if t.kind == kindLevelDB {
+		keyspace, ns = defaultCF, codec.AppendText(nil, []byte(db))
 	}
 	run, err := t.Builder.Run(keyspace, n, 0)
 	if err != nil {
@@ -64,8 +63,8 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
 	w := &writer{t: t, shard: shard, db: db, ns: ns, run: run}
-	if t.kind == engine.LevelDB {
-		w.ttl = extsort.New(engine.TTLOptions(memory/8, t.options.TempDir))
+	if t.kind == kindLevelDB {
+		w.ttl = extsort.New(ttlOptions(memory/8, t.options.TempDir))
 		memory -= memory / 8
 	}
 	o := extsort.Options{Compare: codec.CompareTail, Memory: memory / 2, TempDir: t.options.TempDir}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
@@ -231,7 +231,7 @@ func TestDecodeErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.bytes, err, c.want)
 		}
 	}
-	if err := DecodeEmpty([]byte("x")); !errors.Is(err, record.ErrTrailing) || findings.ValueKind(err) != record.FindNewer {
+	if err := DecodeEmpty([]byte("x")); !errors.Is(err, record.ErrTrailing) || dataset.ValueKind(err) != record.FindNewer {
 		t.Errorf("DecodeEmpty of a byte: %v", err)
 	}
 }

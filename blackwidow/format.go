@@ -9,7 +9,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
@@ -89,7 +88,7 @@ func (f blackwidowFormat) Limits() format.Limits {
 		Losses: losses,
 		Beside: dataset.PikaBeside, Start: []string{dataset.PikaStart},
 		Seconds:     true,
-		MaxExpireMS: seconds.Last * 1000,
+		MaxExpireMS: dataset.LastSecond * 1000,
 		EmptyKey:    true,
 		MaxScore:    math.Inf(1),
 		MaxElements: maxElements,

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 	"time"
 
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/keylanes"
-	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
@@ -263,7 +263,7 @@ func appendStreamMeta(dst []byte, m *versioned.Meta) []byte {
 
 // expiryOf returns the expiry to write: rounded up, and never 0, which would mean no expiry.
 func expiryOf(h *record.Header) (ms int64, err error) {
-	s, err := seconds.Expiry(h)
+	s, err := dataset.ExpirySeconds(h)
 	if h.ExpireMS != 0 && s == 0 {
 		s = -1 // less than a second before 1970
 	}

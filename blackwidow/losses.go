@@ -5,8 +5,7 @@ import (
 	"math"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hlldialect"
-	"kvferry/internal/shared/seconds"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
@@ -26,12 +25,12 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 		h.ExpireMS = 0
 		return []record.Loss{{Kind: record.LossStreamExpiry, Detail: versioned.StreamExpiryDetail}}
 	}
-	if !seconds.Holds(h.ExpireMS) {
+	if !dataset.HoldsSeconds(h.ExpireMS) {
 		if l := dataset.Past(h, 1000); l != nil {
 			return l
 		}
 	}
-	if l, ok := seconds.Loss(h); ok {
+	if l, ok := dataset.SecondsLoss(h); ok {
 		return []record.Loss{l}
 	}
 	return nil
@@ -39,14 +38,14 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 
 // Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
-	return hlldialect.Without(batch[:seconds.Unchanged(batch)], elems)
+	return hll.Without(batch[:dataset.UnchangedSeconds(batch)], elems)
 }
 
 // ElementLosses removes scores that are not numbers from a batch.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		hlldialect.Engine{Name: "blackwidow", Counts: hlldialect.Raw}.Notes(batch, report)
+		hll.Engine{Name: "blackwidow", Counts: hll.Raw}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "blackwidow", math.Inf(1), report)
 	}

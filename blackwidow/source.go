@@ -11,7 +11,7 @@ import (
 	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
-	"kvferry/store/rocks/rocksopts"
+	"kvferry/store/rocks/files"
 )
 
 // source is an open dataset. The stores of a database are five, or five for each partition.
@@ -120,7 +120,7 @@ func (s *source) checkStreams(o *format.OpenOptions) error {
 			if err != nil {
 				return err
 			}
-			if !rocksopts.AtLeast(version, 8, 7) {
+			if !files.VersionAtLeast(version, 8, 7) {
 				continue
 			}
 			why = "Pika 3.5.3 and later always have it, and RocksDB " + version + " of those opened the database"
@@ -134,7 +134,7 @@ func (s *source) checkStreams(o *format.OpenOptions) error {
 // rocksOf returns the RocksDB version that last opened the stores of a directory, "" if no file records it.
 func (s *source) rocksOf(h home) (version string, err error) {
 	for i := range withoutStreams {
-		version, _, err = rocksopts.Newest(disk.Join(s.Dir, h.dir, withoutStreams[i].dir), "rocksdb_version")
+		version, _, err = files.Option(disk.Join(s.Dir, h.dir, withoutStreams[i].dir), "rocksdb_version")
 		if version != "" || err != nil {
 			break
 		}

@@ -13,7 +13,6 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/sys/tree"
 	"kvferry/internal/text/suggest"
 	"kvferry/record"
 	"kvferry/redis"
@@ -34,7 +33,7 @@ const maxLinked = 4096
 func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 	ev := &format.Evidence{Dir: dir}
 	behind := 0
-	err := tree.WalkTelling(dir, func(rel string, info fs.FileInfo, linked bool) error {
+	err := disk.WalkTreeTelling(dir, func(rel string, info fs.FileInfo, linked bool) error {
 		if !info.IsDir() {
 			return nil
 		}

@@ -14,7 +14,7 @@ import (
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/sys/parallel"
+	"kvferry/internal/sys/pace"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -296,7 +296,7 @@ func (a *attempt) planReadable(ctx context.Context) error {
 		return err
 	}
 	a.id.Plan, err = plan.New(a.src, dbs, names, a.target.Groups(), a.order(), &a.o.Selection.Filter,
-		func(n int, do func(int) error) error { return parallel.Each(n, a.o.Workers, do) })
+		func(n int, do func(int) error) error { return pace.Each(n, a.o.Workers, do) })
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/convert/paths"
+	"kvferry/convert/work"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/testkit/fake"
 )
@@ -19,7 +19,7 @@ import (
 // files lists the files below a directory of a bench.
 func (b *bench) files(dir string) (out []string) {
 	b.t.Helper()
-	list, err := paths.List(filepath.Join(b.dir, dir))
+	list, err := work.List(filepath.Join(b.dir, dir))
 	if err != nil || len(list) == 0 {
 		b.t.Fatal(list, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
@@ -94,7 +93,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if back != nil {
 		defer closing(&err, back.Close)
 	}
-	files, err := paths.List(e.work.Data())
+	files, err := work.List(e.work.Data())
 	if err != nil {
 		return err
 	}

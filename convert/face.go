@@ -1,8 +1,6 @@
 package convert
 
 import (
-	"kvferry/convert/inventory"
-	"kvferry/convert/paths"
 	"kvferry/convert/result"
 	"kvferry/convert/work"
 )
@@ -20,7 +18,7 @@ type (
 	// Sample is one example of a loss or a finding.
 	Sample = result.Sample
 	// CountError means that a finished target does not match the rows and files written. It was not published.
-	CountError = inventory.CountError
+	CountError = work.CountError
 	// UnfinishedError is the reason why a run ended without a target, and the state of its work.
 	UnfinishedError = work.UnfinishedError
 	// ResumeError means that the work of an unfinished run cannot be continued.
@@ -52,8 +50,8 @@ func IsUnfinished(path string) bool { return work.IsUnfinished(path) }
 func IsReport(path string) bool { return work.IsReport(path) }
 
 // CheckTemp refuses a directory for temporary files that does not exist or is inside the source.
-func CheckTemp(source, temp string) error { return paths.CheckTemp(source, temp) }
+func CheckTemp(source, temp string) error { return work.CheckTemp(source, temp) }
 
 // CheckOutput refuses an output file that is a directory, whose directory is missing, or that is inside the source,
 // also through links. It ignores "".
-func CheckOutput(source, file string) error { return paths.CheckOutput(source, file) }
+func CheckOutput(source, file string) error { return work.CheckOutput(source, file) }

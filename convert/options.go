@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"kvferry/convert/paths"
 	"kvferry/convert/result"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
@@ -195,9 +195,9 @@ func (o *Options) checkSelection() error {
 
 // checkPaths refuses output paths that exist, cannot be created or are inside the source.
 func (o *Options) checkPaths() error {
-	parent, err := paths.Nearest(o.Target.Path)
+	parent, err := work.Nearest(o.Target.Path)
 	if err == nil && !o.Plan {
-		err = paths.CheckParent(o.Target.Path)
+		err = work.CheckParent(o.Target.Path)
 	}
 	if err == nil {
 		err = checkTarget(o.Source.Path, parent, o.Target.Path)
@@ -206,23 +206,23 @@ func (o *Options) checkPaths() error {
 		return err
 	}
 	if o.Source.WALDir != "" {
-		if err := paths.CheckApart(o.Source.WALDir, parent, o.Target.Path); err != nil {
+		if err := work.CheckApart(o.Source.WALDir, parent, o.Target.Path); err != nil {
 			return err
 		}
 	}
-	return paths.CheckTemp(o.Source.Path, o.TempDir)
+	return work.CheckTemp(o.Source.Path, o.TempDir)
 }
 
 // checkTarget refuses a target that exists or would change the source, and one whose report has no place. parent is
 // the nearest directory above it that exists.
 func checkTarget(source, parent, target string) error {
-	if err := paths.CheckNew(target); err != nil {
+	if err := work.CheckNew(target); err != nil {
 		return err
 	}
 	if err := checkReport(ReportPath(target)); err != nil {
 		return err
 	}
-	return paths.CheckApart(source, parent, target)
+	return work.CheckApart(source, parent, target)
 }
 
 // allows reports whether a kind of loss is accepted.

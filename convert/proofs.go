@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"kvferry/convert/inventory"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
@@ -73,7 +72,7 @@ func ProvePart(ctx context.Context, opts *Options, part pass.Part) (*ProofPart, 
 }
 
 // assembled returns the census of the target. Before Assemble has run, the error is a *MissingError.
-func (r *run) assembled(id *work.Identity) (*inventory.Census, error) {
+func (r *run) assembled(id *work.Identity) (*work.Census, error) {
 	made, err := r.shared.Made()
 	if err == nil && made == nil {
 		err = &MissingError{Target: r.o.Target.Path, Parts: id.Parts, Assemble: true}

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"time"
 
-	"kvferry/convert/paths"
 	"kvferry/convert/result"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 )
@@ -106,7 +106,7 @@ func (a *attempt) appear(ctx context.Context) error {
 	}
 	err := disk.RenameNew(a.work.Data(), a.work.Target)
 	if errors.Is(err, fs.ErrExist) {
-		err = fmt.Errorf("created by another process while the conversion ran: %w", &paths.ExistsError{Path: a.work.Target})
+		err = fmt.Errorf("created by another process while the conversion ran: %w", &work.ExistsError{Path: a.work.Target})
 	}
 	return err
 }

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
+	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
@@ -189,7 +189,7 @@ func accounts(l *record.Ledger) []Account {
 }
 
 // measure counts files.
-func (d *Dataset) measure(files []paths.File) {
+func (d *Dataset) measure(files []work.File) {
 	for _, f := range files {
 		d.Files++
 		d.Bytes += f.Size
@@ -234,7 +234,7 @@ func checkReport(path string) error {
 		return err
 	}
 	if _, err := ReadReport(path); err != nil {
-		return &paths.ExistsError{Path: path, Todo: ": move it away; this conversion writes its report there"}
+		return &work.ExistsError{Path: path, Todo: ": move it away; this conversion writes its report there"}
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvferry/convert/inventory"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
@@ -32,12 +31,12 @@ type attempt struct {
 	target   format.Target
 	stores   *result.Stored // findings of the source's stores
 	refused  *atomic.Bool
-	results  []*result.Result  // by task number; nil for unfinished tasks
-	counter  inventory.Counter // counts the output of builders
-	made     *inventory.Census // of the finished target
-	back     format.Source     // the finished target; nil if it is not read back
-	opened   inventory.Stores  // of the finished target
-	told     result.Findings   // of the finished target as it was opened
+	results  []*result.Result // by task number; nil for unfinished tasks
+	counter  work.Counter     // counts the output of builders
+	made     *work.Census     // of the finished target
+	back     format.Source    // the finished target; nil if it is not read back
+	opened   work.Stores      // of the finished target
+	told     result.Findings  // of the finished target as it was opened
 	rep      *Report
 	reported []byte // the encoded report
 	closed   bool   // source and target are closed

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"kvferry/convert/inventory"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
@@ -169,7 +168,7 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 
 // checkTasks checks that all tasks are done.
 func (a *attempt) checkTasks(context.Context) error {
-	return inventory.CheckTasks(a.id.Plan, a.results, a.target)
+	return work.CheckTasks(a.id.Plan, a.results, a.target)
 }
 
 // keep keeps the tables of the tasks while they become a database.

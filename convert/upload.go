@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"kvferry/convert/paths"
 	"kvferry/convert/work"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
@@ -53,7 +52,7 @@ func (a *attempt) publishUpload(ctx context.Context) error {
 }
 
 // Objects lists files for an upload, with the sum of their bytes.
-func Objects(files []paths.File) (out []object.File, total int64) {
+func Objects(files []work.File) (out []object.File, total int64) {
 	for _, f := range files {
 		out = append(out, object.File{Path: f.Path, Size: f.Size})
 		total += f.Size

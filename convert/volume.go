@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"kvferry/convert/paths"
+	"kvferry/convert/work"
 	"kvferry/internal/sys/disk"
 )
 
@@ -55,7 +55,7 @@ func (v *Volume) Fits() bool { return v.Free < 0 || v.Needed <= v.Free }
 func (e *Estimate) volumes(o *Options) {
 	parent := filepath.Dir(filepath.Clean(o.Target.Path))
 	if o.Plan {
-		parent, _ = paths.Nearest(o.Target.Path) // checkPaths found it
+		parent, _ = work.Nearest(o.Target.Path) // checkPaths found it
 	}
 	place := volumeOf(parent)
 	place.Target, place.Needed = true, e.DiskBytes

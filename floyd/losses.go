@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
@@ -44,7 +44,7 @@ func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 			break
 		}
 	}
-	return hlldialect.Strings{}.Unchanged(batch, elems)
+	return hll.Strings{}.Unchanged(batch, elems)
 }
 
 // ElementLosses removes scores that are not numbers from a batch.
@@ -53,7 +53,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.String:
 		for i := range batch {
 			if !marked(h.Native, batch[i].Value) { // a marked string still counts as it did
-				hlldialect.Engine{Name: "Pika 4.0", Counts: hlldialect.Marked}.Notes(batch[i:i+1], report)
+				hll.Engine{Name: "Pika 4.0", Counts: hll.Marked}.Notes(batch[i:i+1], report)
 			}
 		}
 	case record.ZSet:
@@ -65,5 +65,5 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 // marked reports whether a string is written as a HyperLogLog: its source marks it as one, and it has this
 // engine's dialect. Kvrocks' HyperLogLogs have another one.
 func marked(native string, value []byte) bool {
-	return native == nativeHyperLogLog && hlldialect.Of(value) == hlldialect.Raw
+	return native == nativeHyperLogLog && hll.DialectOf(value) == hll.Raw
 }

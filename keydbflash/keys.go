@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/keyslot"
 	"kvferry/record"
 )
@@ -104,7 +103,7 @@ func (d dialect) decodeKey(raw []byte) ([]byte, error) {
 	case isInternal(raw):
 		return raw, nil
 	}
-	return user, &findings.Error{Kind: FindSlot,
+	return user, &dataset.KindError{Kind: FindSlot,
 		Err: fmt.Errorf("slot %d, but the key has slot %d, where the server looks for it", slot, want)}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -83,5 +82,5 @@ func kindOf(err error) string {
 	if errors.Is(err, rdb.ErrNewer) || record.IsNewer(err) {
 		return record.FindNewer
 	}
-	return findings.ValueKind(err)
+	return dataset.ValueKind(err)
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -40,7 +39,7 @@ func (x *valueReader) Begin() error {
 	}
 	h.Type = t
 	if err != nil {
-		return &findings.Error{Kind: kindOf(err), Err: err}
+		return &dataset.KindError{Kind: kindOf(err), Err: err}
 	}
 	x.done, x.some, x.expiring, x.members, x.nan = false, false, false, 0, false
 	if t == record.Hash || t == record.Set || t == record.ZSet {

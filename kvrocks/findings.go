@@ -1,13 +1,13 @@
 package kvrocks
 
-import "kvferry/internal/shared/findings"
+import "kvferry/internal/shared/dataset"
 
 // Kinds of findings.
 const (
 	// FindBadValue: a value is too long or invalid.
-	FindBadValue = findings.FindBadValue
+	FindBadValue = dataset.FindBadValue
 	// FindBadRowKey: the part after the version is invalid for the kind of row.
-	FindBadRowKey = findings.FindBadRowKey
+	FindBadRowKey = dataset.FindBadRowKey
 	// FindUnknownFamily: the server does not know a column family and does not start with it.
 	FindUnknownFamily = "unknown-family"
 	// FindSlot: the slot in a row's key is not the user key's slot.

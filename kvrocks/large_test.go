@@ -8,7 +8,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
 	"kvferry/kvrocks/codec"
@@ -29,7 +29,7 @@ type given struct {
 
 func newAfterLarge(t *testing.T) *afterLarge {
 	large := bytes.Repeat([]byte("large "), 60_000)
-	hll, ok := hlldialect.Dense(nil, []byte("HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x83\x7f\xfb"))
+	hll, ok := hll.Dense(nil, []byte("HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x83\x7f\xfb"))
 	if !ok {
 		t.Fatal("no HyperLogLog")
 	}

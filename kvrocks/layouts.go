@@ -4,9 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/versioned"
-	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
@@ -55,7 +54,7 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 	}
 	l.From, l.To = sp.Prefix()
 	if s.slotted {
-		l.OpenMetas = cluster.OpenMetas(sp)
+		l.OpenMetas = openClusterMetas(sp)
 	}
 	return l
 }
@@ -67,7 +66,7 @@ func (s *source) rowsBelow(sp codec.Space) versioned.Rows {
 		return k.Key, err
 	}}
 	if s.slotted {
-		rows.Order = cluster.Order(sp)
+		rows.Order = clusterOrder(sp)
 	} else {
 		rows.Lanes = sp.Lanes()
 	}
@@ -114,7 +113,7 @@ func checkSlot(slot int, key []byte) error {
 	if slot == codec.NoSlot || slot == codec.Slot(key) {
 		return nil
 	}
-	return &findings.Error{Kind: FindSlot, Err: codec.SlotError(slot, key)}
+	return &dataset.KindError{Kind: FindSlot, Err: codec.SlotError(slot, key)}
 }
 
 // check returns the errors in the key and value of a type's row below metadata.

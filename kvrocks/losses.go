@@ -5,8 +5,7 @@ import (
 	"math"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hlldialect"
-	"kvferry/internal/shared/seconds"
+	"kvferry/internal/shared/hll"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
@@ -49,9 +48,9 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 // Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 	if !t.format.wide() {
-		batch = batch[:seconds.Unchanged(batch)] // later expiries fit in Kvrocks
+		batch = batch[:dataset.UnchangedSeconds(batch)] // later expiries fit in Kvrocks
 	}
-	return hlldialect.Strings{}.Unchanged(batch, elems)
+	return hll.Strings{}.Unchanged(batch, elems)
 }
 
 // ElementLosses drops NaN scores and rows of streams that the server cannot hold, and converts HyperLogLogs of Redis to
@@ -98,22 +97,22 @@ func (t *target) holdsStreamRow(e *record.Element, report func(record.Loss)) boo
 
 // hyperLogLog changes a HyperLogLog string into the form in which it is read back from the server's rows.
 func (t *target) hyperLogLog(e *record.Element, report func(record.Loss)) {
-	if len(e.Value) < hlldialect.HeaderSize {
+	if len(e.Value) < hll.HeaderSize {
 		return
 	}
-	engine := hlldialect.Engine{Name: "Kvrocks", Counts: hlldialect.HYLL}
+	engine := hll.Engine{Name: "Kvrocks", Counts: hll.HYLL}
 	if t.format.before10() {
-		engine = hlldialect.Engine{Name: "Kvrocks before 2.10"}
+		engine = hll.Engine{Name: "Kvrocks before 2.10"}
 	}
 	if l, ok := engine.Note(e.Value); ok {
 		report(l)
 		return
 	}
-	if hlldialect.Of(e.Value) != hlldialect.HYLL || hlldialect.IsStale(e.Value) {
+	if hll.DialectOf(e.Value) != hll.HYLL || hll.IsStale(e.Value) {
 		return
 	}
 	l := record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "its registers are damaged; Kvrocks keeps it as a string"}
-	if dense, ok := hlldialect.Dense(nil, e.Value); ok {
+	if dense, ok := hll.Dense(nil, e.Value); ok {
 		e.Value, l.Detail = dense, "a HyperLogLog, written dense and without the cached count"
 	}
 	report(l)

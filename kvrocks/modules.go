@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
@@ -87,7 +87,7 @@ func (x *moduleReader) convertRows(dst []record.Element, rows []store.Row, skip 
 			continue
 		}
 		if err := codec.CheckModuleRow(x.kind(), sub, rows[i].Value); err != nil {
-			x.r.Broken(&rows[i], i, findings.ValueKind(err), err)
+			x.r.Broken(&rows[i], i, dataset.ValueKind(err), err)
 			continue
 		}
 		at := len(x.arena)

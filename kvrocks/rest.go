@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
@@ -54,7 +53,7 @@ func (s *source) countLost(p *versioned.Pass, family store.Keyspace) error {
 	rest := dataset.Rest{Keyspace: family, Jump: s.pastNamespace, Judge: func(raw, _ []byte) (record.Class, error) {
 		ns, _, err := codec.SplitNamespace(raw)
 		if err != nil {
-			return record.Malformed, &findings.Error{Kind: FindBadRowKey, Err: err}
+			return record.Malformed, &dataset.KindError{Kind: FindBadRowKey, Err: err}
 		}
 		lost[string(ns)]++
 		return record.Orphan, nil

@@ -14,7 +14,6 @@ import (
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/versioned"
-	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
@@ -102,7 +101,7 @@ func (s *source) family(name string) store.Keyspace {
 // probe reads what the metadata rows tell about all of them: whether keys have slots, and the namespaces, to which it
 // seeks.
 func (s *source) probe(metas store.Keyspace) (names []string, err error) {
-	if s.slotted, err = cluster.Detect(metas); err != nil {
+	if s.slotted, err = detectCluster(metas); err != nil {
 		return nil, err
 	}
 	it, err := metas.Rows(nil, nil)

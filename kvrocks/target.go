@@ -10,7 +10,6 @@ import (
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/extsort"
-	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
@@ -110,7 +109,7 @@ func (t *target) Adopt(n int, db string, tables []store.Table) error {
 // writeSlots writes the rows of all shards of a cluster node.
 func (t *target) writeSlots(ctx context.Context) error {
 	o := extsort.Options{Memory: t.options.Memory, TempDir: t.options.TempDir}
-	return t.Rows.Merge(o, func(rows *extsort.Sorter) error { return dataset.WriteRuns(ctx, t.Builder, 0, rows, cluster.Place) })
+	return t.Rows.Merge(o, func(rows *extsort.Sorter) error { return dataset.WriteRuns(ctx, t.Builder, 0, rows, clusterPlace) })
 }
 
 // Abort removes the written files, as far as possible.

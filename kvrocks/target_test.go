@@ -15,7 +15,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/shared/versioned"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
@@ -371,7 +371,7 @@ func TestLosses(t *testing.T) {
 	}{
 		{now, record.String, record.Element{Value: []byte(sparse + "\x7f\xff")}, "hyperloglog", 1, true},
 		{now, record.String, record.Element{Value: []byte(sparse + "\x7f\xff\x00")}, "hyperloglog", 1, false},
-		{now, record.String, record.Element{Value: make([]byte, hlldialect.RawSize)}, "hyperloglog", 1, false},
+		{now, record.String, record.Element{Value: make([]byte, hll.RawSize)}, "hyperloglog", 1, false},
 		{old, record.String, record.Element{Value: []byte(sparse + "\x7f\xff")}, "hyperloglog", 1, false},
 		{now, record.String, record.Element{Value: []byte("just a string of some length")}, "", 1, false},
 		{now, record.Stream, record.Element{Name: bytes.Repeat([]byte{0xff}, 16)}, "stream-id", 0, false},
@@ -395,7 +395,7 @@ func TestLosses(t *testing.T) {
 		kept := c.dst.ElementLosses(&record.Header{Type: c.typ}, []record.Element{c.e},
 			func(l record.Loss) { got, drops = got+l.Kind, l.Drops })
 		if got != c.want || got != "" && drops != (c.kept == 0) || len(kept) != c.kept ||
-			c.typ == record.String && hlldialect.IsStale(kept[0].Value) != c.dense {
+			c.typ == record.String && hll.IsStale(kept[0].Value) != c.dense {
 			t.Errorf("%s %.20q: %q, want %q; %d kept", c.typ, c.e.Value, got, c.want, len(kept))
 		}
 	}

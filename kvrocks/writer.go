@@ -7,10 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sys/extsort"
-	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )
@@ -35,7 +34,7 @@ func newWriter(t *target, n int, ns string, memory int64) *writer {
 		Version: int64(t.version - codec.Version(n)*maxShardRecords), Unique: true}
 	if t.RowsOnly {
 		w.slots = extsort.New(extsort.Options{Memory: memory / 2, TempDir: t.options.TempDir})
-		o.Builder = &cluster.Builder{Builder: t.Builder, Rows: w.slots}
+		o.Builder = &clusterBuilder{Builder: t.Builder, Rows: w.slots}
 	}
 	w.Writer = versioned.NewWriter(t.format.encoding(codec.Space{Namespace: []byte(ns), Slotted: t.RowsOnly}), o)
 	return w
@@ -200,9 +199,9 @@ func (s *stringWriter) Write(elems []record.Element) error {
 		codec.Reverse(s.body, value)
 		s.size = len(value)
 		return s.segments(s.body, codec.SegmentLen, codec.SegmentLen)
-	case s.hll && hlldialect.IsStale(value):
+	case s.hll && hll.IsStale(value):
 		m.Kind, m.Value = uint8(codec.KindHyperLogLog), []byte{codec.HLLDense}
-		return s.segments(value[hlldialect.HeaderSize:], codec.HLLSegmentLen, 1)
+		return s.segments(value[hll.HeaderSize:], codec.HLLSegmentLen, 1)
 	}
 	m.Kind, m.Value = uint8(codec.KindString), value
 	return s.w.Alone()

@@ -7,7 +7,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/seconds"
 	"kvferry/store"
 )
 
@@ -39,7 +38,7 @@ func (nemoFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:       allTypes,
 		Seconds:     true,
-		MaxExpireMS: seconds.Last * 1000,
+		MaxExpireMS: dataset.LastSecond * 1000,
 		MaxKey:      MaxKey,
 		MaxScore:    MaxScore,
 		MaxElements: maxElements,

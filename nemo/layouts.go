@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/keylanes"
-	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
@@ -211,7 +209,7 @@ func (k kinds) unknown(p *versioned.Pass) error {
 	st := p.Store()
 	rest := dataset.Rest{Keyspace: st.Metas.Keyspace, DB: st.DB, Label: st.Metas.Label, Type: st.Types().Types()[0],
 		Records: k.all(), User: k.owner, Judge: func([]byte, []byte) (record.Class, error) {
-			return record.Malformed, &findings.Error{Kind: FindUnknownRow,
+			return record.Malformed, &dataset.KindError{Kind: FindUnknownRow,
 				Err: fmt.Errorf("unknown first byte; want one of %q", k.all())}
 		}}
 	return rest.Count(p.Env())
@@ -330,7 +328,7 @@ func expiryOf(h *record.Header) (ms int64, err error) {
 		return 0, nil
 	}
 	s := record.CeilSeconds(h.ExpireMS)
-	if s > seconds.Last || s < math.MinInt32 {
+	if s > dataset.LastSecond || s < math.MinInt32 {
 		return 0, fmt.Errorf("%s %s: expiry of %d s does not fit 32 bits", h.Type, record.Quote(h.Key), s)
 	}
 	if s == 0 || s < 0 && h.Type == record.String {

@@ -4,8 +4,7 @@ import (
 	"fmt"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hlldialect"
-	"kvferry/internal/shared/seconds"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 )
 
@@ -36,12 +35,12 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	if len(out) > 0 { // a dropped record has no further losses
 		return out
 	}
-	if h.Type == record.String || !seconds.Holds(h.ExpireMS) {
+	if h.Type == record.String || !dataset.HoldsSeconds(h.ExpireMS) {
 		if l := dataset.Past(h, 1000); l != nil {
 			return l
 		}
 	}
-	if l, ok := seconds.Loss(h); ok {
+	if l, ok := dataset.SecondsLoss(h); ok {
 		out = append(out, l)
 	}
 	return out
@@ -49,14 +48,14 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 
 // Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
-	return hlldialect.Without(batch[:seconds.Unchanged(batch)], elems)
+	return hll.Without(batch[:dataset.UnchangedSeconds(batch)], elems)
 }
 
 // ElementLosses removes scores that the engine rejects from a batch.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		hlldialect.Engine{Name: "nemo", Counts: hlldialect.Raw}.Notes(batch, report)
+		hll.Engine{Name: "nemo", Counts: hll.Raw}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "nemo", MaxScore, report)
 	}

@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"kvferry/parquet/arrow"
 	"kvferry/parquet/columns"
 	"kvferry/record"
 )
@@ -14,7 +13,7 @@ const colType = numColumns
 
 // Arrow encodes records as a stream of Arrow batches, with the rows of an export.
 type Arrow struct {
-	w    *arrow.Writer
+	w    *arrowWriter
 	rows rows
 	text texts
 	typ  []byte
@@ -28,7 +27,7 @@ func NewArrow(text string, binaryDB bool, memory int64) *Arrow {
 	if binaryDB {
 		cols[colDB].Kind = columns.Binary
 	}
-	a := &Arrow{w: arrow.NewWriter(cols, int(min(maxBatch, max(memory/16, 64<<10)))), text: texts{mode: text}}
+	a := &Arrow{w: newArrowWriter(cols, int(min(maxBatch, max(memory/16, 64<<10)))), text: texts{mode: text}}
 	a.rows = rows{w: a.w, text: &a.text}
 	return a
 }

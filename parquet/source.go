@@ -14,7 +14,6 @@ import (
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/sys/tree"
 	"kvferry/parquet/columns"
 	"kvferry/record"
 	"kvferry/store"
@@ -100,7 +99,7 @@ func (s *source) path(file string) string { return disk.Join(s.dir, filepath.Fro
 // checkFiles compares the files with the manifest.
 func (s *source) checkFiles(o *format.OpenOptions) error {
 	there := map[string]int64{}
-	err := tree.Walk(s.dir, func(rel string, info fs.FileInfo, _ bool) error {
+	err := disk.WalkTree(s.dir, func(rel string, info fs.FileInfo, _ bool) error {
 		if !info.IsDir() {
 			there[rel] = info.Size()
 		}

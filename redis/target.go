@@ -15,7 +15,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -28,7 +28,7 @@ import (
 //	<location>/000007.section   the items of shard 7
 //	<location>/joined           the whole file, before it takes the place of the directory
 type target struct {
-	hlldialect.Strings
+	hll.Strings
 	format *rdbFormat
 	dir    string
 	o      format.CreateOptions
@@ -87,7 +87,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		hlldialect.Engine{Name: "Redis", Counts: hlldialect.HYLL}.Notes(batch, report)
+		hll.Engine{Name: "Redis", Counts: hll.HYLL}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", t.format.Limits().MaxScore, report)
 	case record.Stream:

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/sys/dupes"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -42,12 +41,12 @@ type Twins struct {
 	f       *disk.File
 	memory  int64
 	tempDir string
-	keys    *dupes.Finder[[1]uint64]
+	keys    *extsort.Duplicates[[1]uint64]
 }
 
 // NewTwins returns a finder without keys.
 func NewTwins(f *disk.File, memory int64, tempDir string) *Twins {
-	return &Twins{f, memory, tempDir, dupes.New[[1]uint64](memory, tempDir)}
+	return &Twins{f, memory, tempDir, extsort.NewDuplicates[[1]uint64](memory, tempDir)}
 }
 
 // Add adds the key of an item, or the name of a library.

@@ -10,11 +10,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"kvferry/serve/command"
-	"kvferry/serve/command/all"
+	"kvferry/serve/command/collections"
+	"kvferry/serve/command/keys"
 	"kvferry/serve/resp"
 )
 
@@ -33,9 +35,14 @@ type Server struct {
 	wg sync.WaitGroup
 }
 
+// Commands returns the commands on keys and values, and some more, which replace others of their name.
+func Commands(more ...command.Command) []command.Command {
+	return slices.Concat(keys.Commands(), collections.Commands(), more)
+}
+
 // New completes a server, which answers all commands and some more.
 func New(s *command.Server, more ...command.Command) *Server {
-	s.Init(all.Commands(more...)...)
+	s.Init(Commands(more...)...)
 	var id [20]byte
 	_, _ = rand.Read(id[:]) // does not fail
 	s.RunID = hex.EncodeToString(id[:])

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 )
 
@@ -68,10 +68,10 @@ func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 		s := &batch[i]
 		if len(s.Key) == 0 || len(s.Key) > MaxName || s.ExpireMS != 0 && s.ExpireMS < secondsBelow ||
 			len(elems[s.First].Value) >= maxPacket {
-			return hlldialect.Without(batch[:i], elems)
+			return hll.Without(batch[:i], elems)
 		}
 	}
-	return hlldialect.Without(batch, elems)
+	return hll.Without(batch, elems)
 }
 
 // ElementLosses drops names that rows cannot hold and scores beyond int64, and truncates fractions like ZADD.
@@ -83,7 +83,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	}
 	switch h.Type {
 	case record.String:
-		hlldialect.Engine{Name: "SSDB", Counts: hlldialect.Raw}.Notes(batch, report)
+		hll.Engine{Name: "SSDB", Counts: hll.Raw}.Notes(batch, report)
 		return batch
 	case record.List:
 		return batch

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"kvferry/format"
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
@@ -78,7 +78,7 @@ func (t *timed) expiry(key []byte) (int64, error) {
 			t.ms = expiryMS(score)
 			continue
 		}
-		t.src.report(t.env, record.Finding{Kind: findings.ValueKind(bad), Severity: record.Error, Type: record.String, Key: t.key,
+		t.src.report(t.env, record.Finding{Kind: dataset.ValueKind(bad), Severity: record.Error, Type: record.String, Key: t.key,
 			Keyspace: dataDir, Place: t.set.Place(), Detail: fmt.Sprintf("expiry: %v; it is read without one", bad)})
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
-	"kvferry/internal/sys/parallel"
+	"kvferry/internal/sys/pace"
 	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
@@ -36,7 +36,7 @@ func (s *sizes) Split(_ string, _ record.TypeSet, n int) ([]format.Span, error) 
 
 // on returns an Each with the given number of goroutines.
 func on(goroutines int) Each {
-	return func(n int, do func(int) error) error { return parallel.Each(n, goroutines, do) }
+	return func(n int, do func(int) error) error { return pace.Each(n, goroutines, do) }
 }
 
 func TestPlan(t *testing.T) {

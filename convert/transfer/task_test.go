@@ -17,7 +17,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
-	"kvferry/internal/sys/parallel"
+	"kvferry/internal/sys/pace"
 	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
@@ -55,7 +55,7 @@ func (x *room) begin() {
 		&format.CreateOptions{DBs: dbs, Layout: format.LayoutDB, Reopen: new(format.OpenOptions)})
 	if err == nil {
 		x.plan, err = plan.New(x.src, dbs, dbs, target.Groups(), plan.Order{}, &x.rules.Selection.Filter,
-			func(n int, do func(int) error) error { return parallel.Each(n, 1, do) })
+			func(n int, do func(int) error) error { return pace.Each(n, 1, do) })
 	}
 	if err != nil {
 		x.t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvferry/convert/paths"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
 	"kvferry/record"
@@ -195,7 +194,7 @@ func (w *Dir) makeTemp(temp string) error {
 	if temp == "" {
 		return disk.Mkdir(w.tmp())
 	}
-	temp, err := paths.Real(temp)
+	temp, err := Real(temp)
 	if err != nil {
 		return err
 	}

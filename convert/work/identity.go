@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/record"
 )
@@ -21,7 +20,7 @@ const journalVersion = 7
 type Identity struct {
 	Version int               `json:"version"`
 	Source  string            `json:"source"`
-	Files   []paths.File      `json:"files"`
+	Files   []File            `json:"files"`
 	Options map[string]string `json:"options"`
 	// Now is the clock of the run. A resumed run takes it over unless it was given one.
 	Now time.Time `json:"now"`
@@ -45,7 +44,7 @@ type Identity struct {
 // source. options are the options that affect the result, by their names on the command line; the number of workers
 // and the memory do not. Keys expire as of clock.
 func NewIdentity(location, walDir string, options map[string]string, clock time.Time) (*Identity, error) {
-	path, files, err := paths.Source(location, walDir)
+	path, files, err := Source(location, walDir)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +102,7 @@ func (id *Identity) Continues(now *Identity) error {
 	if id.Unproved && !now.Unproved {
 		return fmt.Errorf("it was begun with --no-prove: pass it again to continue it")
 	}
-	if err := paths.Same(id.Files, now.Files); err != nil {
+	if err := same(id.Files, now.Files); err != nil {
 		return fmt.Errorf("the source has changed: %w", err)
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"syscall"
 
-	"kvferry/convert/inventory"
 	"kvferry/convert/result"
 	"kvferry/internal/sys/disk"
 
@@ -28,9 +27,9 @@ type Entry struct {
 	Task *result.Result `json:"task,omitempty"` // a task is done and its tables are on disk
 	// Finishing is set when the tables start to become a database. Written is set after that and lists the files of
 	// the target. Proved is set after the proof, if one is made, and after the report is written.
-	Finishing bool              `json:"finishing,omitempty"`
-	Written   *inventory.Census `json:"written,omitempty"`
-	Proved    bool              `json:"proved,omitempty"`
+	Finishing bool    `json:"finishing,omitempty"`
+	Written   *Census `json:"written,omitempty"`
+	Proved    bool    `json:"proved,omitempty"`
 	// Upload is an object in parts that was begun in an object store. Uploaded is set when the target is complete there.
 	Upload   *Upload `json:"upload,omitempty"`
 	Uploaded bool    `json:"uploaded,omitempty"`
@@ -59,7 +58,7 @@ type State struct {
 	ID        *Identity // nil: the run died before it wrote its plan
 	Tasks     []*result.Result
 	Finishing bool
-	Made      *inventory.Census // the finished target; nil: it is unfinished
+	Made      *Census // the finished target; nil: it is unfinished
 	proved    bool
 	// Uploads are the objects in parts that were begun in an object store, by key.
 	Uploads  map[string]string

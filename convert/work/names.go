@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvferry/convert/inventory"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
@@ -37,24 +36,24 @@ func (p *Parts) once(name string) *Names {
 
 // Proof returns the file of the proof of a part of an assembled target, which need not exist. That of a target which is
 // assembled again has another name.
-func (p *Parts) Proof(part pass.Part, made *inventory.Census) *Names {
+func (p *Parts) Proof(part pass.Part, made *Census) *Names {
 	return p.once(proofPrefix(made) + part.Name())
 }
 
-func proofPrefix(made *inventory.Census) string {
+func proofPrefix(made *Census) string {
 	return "proof-" + hashOf(made) + "-"
 }
 
 // Scan returns the file for the result of scanning an assembled target. It need not exist.
-func (p *Parts) Scan(made *inventory.Census) *Names { return p.once("scan-" + hashOf(made)) }
+func (p *Parts) Scan(made *Census) *Names { return p.once("scan-" + hashOf(made)) }
 
-func hashOf(made *inventory.Census) string {
+func hashOf(made *Census) string {
 	data, _ := json.Marshal(made) // it came from JSON
 	return record.HashBytes(data).String()[:16]
 }
 
 // Proofs lists the parts of a target with a proof. If processes have divided it differently, the largest share counts.
-func (p *Parts) Proofs(made *inventory.Census) (out []pass.Part, err error) {
+func (p *Parts) Proofs(made *Census) (out []pass.Part, err error) {
 	entries, err := disk.ReadDir(filepath.Join(p.Path, partsDir))
 	by := make(map[int][]pass.Part)
 	for _, e := range entries {

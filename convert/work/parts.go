@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvferry/convert/inventory"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 )
@@ -244,7 +243,7 @@ func (p *Parts) Open(temp string) (*Dir, *State, error) {
 }
 
 // Made returns the census of the assembled target; nil before. It takes no lock, because the journal grows no more.
-func (p *Parts) Made() (*inventory.Census, error) {
+func (p *Parts) Made() (*Census, error) {
 	data, err := disk.ReadFile(filepath.Join(p.Path, journalFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/inventory"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/internal/pass"
@@ -305,7 +304,7 @@ func TestProofs(t *testing.T) {
 	if made, err := p.Made(); made != nil || err != nil {
 		t.Error("made", made, err)
 	}
-	census := &inventory.Census{Tables: 4}
+	census := &Census{Tables: 4}
 	w, state, err := p.Open("")
 	must(t, err)
 	_, err = p.Gather(w, state)
@@ -323,7 +322,7 @@ func TestProofs(t *testing.T) {
 	if !slices.Equal(proofs, []pass.Part{{K: 1, N: 3}, {K: 3, N: 3}}) {
 		t.Error(proofs)
 	}
-	if others, err := p.Proofs(&inventory.Census{Tables: 5}); len(others) != 0 || err != nil {
+	if others, err := p.Proofs(&Census{Tables: 5}); len(others) != 0 || err != nil {
 		t.Error(others, err)
 	}
 	r, done, err := p.Reader("")

@@ -12,7 +12,7 @@ import (
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 	"kvferry/record"
 )
 
@@ -33,7 +33,7 @@ type DiffPrinter struct {
 // behind them, for the totals; only a patch ends there. limit is the flag for max, such as "--max".
 func NewDiffPrinter(w io.Writer, format string, max int, limit string) *DiffPrinter {
 	if format == "text" {
-		w = paint.Report(w)
+		w = page.Painted(w)
 	}
 	p := &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max, limit: limit}
 	p.enc.SpillTo(p.spill)

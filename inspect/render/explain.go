@@ -15,7 +15,7 @@ import (
 	"kvferry/inspect/explain"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -35,7 +35,7 @@ type ExplainText struct {
 
 // NewExplainText returns a printer of a key and of at most limit rows, which it holds in memory.
 func NewExplainText(w io.Writer, key []byte, limit int64) *ExplainText {
-	return &ExplainText{out: bufio.NewWriter(paint.Report(w)), key: key, limit: limit}
+	return &ExplainText{out: bufio.NewWriter(page.Painted(w)), key: key, limit: limit}
 }
 
 // Row keeps the text of one row.

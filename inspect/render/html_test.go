@@ -15,17 +15,15 @@ import (
 	"testing"
 
 	"kvferry/inspect"
-	"kvferry/inspect/quantile"
 	"kvferry/inspect/stats"
-	"kvferry/inspect/storage"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 
 // pageStats returns statistics with content that could break a page.
 func pageStats() *stats.Result {
-	sizes := func(values ...int64) quantile.Distribution {
-		var h quantile.Histogram
+	sizes := func(values ...int64) stats.Distribution {
+		var h stats.Histogram
 		for _, v := range values {
 			h.Add(v)
 		}
@@ -52,16 +50,16 @@ func pageStats() *stats.Result {
 	s.Types[1].Largest = s.TopBytes[1:2]
 	s.Deletable = []stats.Deletable{{Why: "no-expiry", Pattern: []byte("<b>:#"), Records: 2, Of: 90, Bytes: 99,
 		Command: []string{"kvferry", "keys", "/data/<pika>", "--match", "<b>:*"}}}
-	g := storage.Garbage{Keyspace: "hash", Bytes: 1000, Freed: 300}
+	g := stats.Garbage{Keyspace: "hash", Bytes: 1000, Freed: 300}
 	g.Rows[record.Copied], g.Rows[record.Stale], g.Rows[record.Orphan], g.Entries, g.Visible, g.Superseded, g.Tombstones = 70, 10,
 		5, 100, 85, 10, 5
-	s.Garbage = []storage.Garbage{g, {Keyspace: "kv"}}
-	s.Files = storage.Files{Levels: []storage.Level{{Keyspace: "hash/default", Level: 0, Files: 2, Bytes: 100, Entries: 10,
+	s.Garbage = []stats.Garbage{g, {Keyspace: "kv"}}
+	s.Files = stats.Files{Levels: []stats.Level{{Keyspace: "hash/default", Level: 0, Files: 2, Bytes: 100, Entries: 10,
 		Codecs: []string{"snappy"}},
 		{Keyspace: "hash/default", Level: 6, Files: 20, Bytes: 10000, Entries: 1000, Deletes: 3, Codecs: []string{"none", "zlib"}}},
-		Blobs: []storage.Level{{Keyspace: "hash/default", Level: -1, Files: 3, Bytes: 4096, Entries: 7, Garbage: 2048,
+		Blobs: []stats.Level{{Keyspace: "hash/default", Level: -1, Files: 3, Bytes: 4096, Entries: 7, Garbage: 2048,
 			Codecs: []string{"lz4"}}},
-		Logs: storage.Level{Files: 1, Bytes: 50}}
+		Logs: stats.Level{Files: 1, Bytes: 50}}
 	return s
 }
 

@@ -8,10 +8,8 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
-	"kvferry/inspect/storage"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/page"
-	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -71,7 +69,7 @@ func Stats(w io.Writer, tool string, s *stats.Result) error {
 	deletableTable(b, s)
 	garbageTable(b, s)
 	filesTable(b, s)
-	_, err := io.WriteString(paint.Report(w), b.String())
+	_, err := io.WriteString(page.Painted(w), b.String())
 	return err
 }
 
@@ -160,17 +158,17 @@ func typeTitle(s *stats.Result, t *stats.Type) string {
 // garbageColumn counts one kind of dead entries. Columns with only zeros are left out.
 type garbageColumn struct {
 	name  string
-	count func(*storage.Garbage) int64
+	count func(*stats.Garbage) int64
 }
 
 var garbageColumns = []garbageColumn{
-	{"expired", func(g *storage.Garbage) int64 { return g.Rows[record.Expired] }},
-	{"stale", func(g *storage.Garbage) int64 { return g.Rows[record.Stale] }},
-	{"deleted", func(g *storage.Garbage) int64 { return g.Rows[record.Deleted] }},
-	{"orphan", func(g *storage.Garbage) int64 { return g.Rows[record.Orphan] }},
-	{"malformed", func(g *storage.Garbage) int64 { return g.Rows[record.Malformed] }},
-	{"superseded", func(g *storage.Garbage) int64 { return g.Superseded + g.RangeDeleted + g.Folded }},
-	{"tombstones", func(g *storage.Garbage) int64 { return g.Tombstones }},
+	{"expired", func(g *stats.Garbage) int64 { return g.Rows[record.Expired] }},
+	{"stale", func(g *stats.Garbage) int64 { return g.Rows[record.Stale] }},
+	{"deleted", func(g *stats.Garbage) int64 { return g.Rows[record.Deleted] }},
+	{"orphan", func(g *stats.Garbage) int64 { return g.Rows[record.Orphan] }},
+	{"malformed", func(g *stats.Garbage) int64 { return g.Rows[record.Malformed] }},
+	{"superseded", func(g *stats.Garbage) int64 { return g.Superseded + g.RangeDeleted + g.Folded }},
+	{"tombstones", func(g *stats.Garbage) int64 { return g.Tombstones }},
 }
 
 func garbageTable(b *page.Text, s *stats.Result) {
@@ -179,7 +177,7 @@ func garbageTable(b *page.Text, s *stats.Result) {
 	}
 	b.WriteString("\nRows\n")
 	columns := slices.DeleteFunc(slices.Clone(garbageColumns), func(c garbageColumn) bool {
-		return !slices.ContainsFunc(s.Garbage, func(g storage.Garbage) bool { return c.count(&g) != 0 })
+		return !slices.ContainsFunc(s.Garbage, func(g stats.Garbage) bool { return c.count(&g) != 0 })
 	})
 	head := []string{"keyspace", "entries", "live"}
 	for _, c := range columns {

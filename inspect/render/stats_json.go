@@ -4,9 +4,7 @@ import (
 	"io"
 
 	"kvferry/inspect"
-	"kvferry/inspect/quantile"
 	"kvferry/inspect/stats"
-	"kvferry/inspect/storage"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
@@ -39,20 +37,20 @@ type (
 		Bytes       int64         `json:"bytes"`
 	}
 	jsonType struct {
-		DB       jsonl.Text            `json:"db"`
-		Type     string                `json:"type"`
-		Records  int64                 `json:"records"`
-		Elements int64                 `json:"elements"`
-		Bytes    int64                 `json:"bytes"`
-		Redis    int64                 `json:"redis_bytes,omitempty"`
-		Disk     int64                 `json:"bytes_on_disk"`
-		Shared   bool                  `json:"files_shared_with_other_types"`
-		Expiring int64                 `json:"expiring"`
-		Expired  int64                 `json:"expired"`
-		Sizes    quantile.Distribution `json:"record_bytes"`
-		Lengths  quantile.Distribution `json:"record_elements"`
-		KeySizes quantile.Distribution `json:"key_bytes"`
-		Largest  []jsonBig             `json:"largest"`
+		DB       jsonl.Text         `json:"db"`
+		Type     string             `json:"type"`
+		Records  int64              `json:"records"`
+		Elements int64              `json:"elements"`
+		Bytes    int64              `json:"bytes"`
+		Redis    int64              `json:"redis_bytes,omitempty"`
+		Disk     int64              `json:"bytes_on_disk"`
+		Shared   bool               `json:"files_shared_with_other_types"`
+		Expiring int64              `json:"expiring"`
+		Expired  int64              `json:"expired"`
+		Sizes    stats.Distribution `json:"record_bytes"`
+		Lengths  stats.Distribution `json:"record_elements"`
+		KeySizes stats.Distribution `json:"key_bytes"`
+		Largest  []jsonBig          `json:"largest"`
 	}
 	jsonBucket struct {
 		Name    string `json:"name"`
@@ -204,7 +202,7 @@ func newJSONPrefix(p *stats.Prefix, whole int64) *jsonPrefix {
 	return out
 }
 
-func newJSONGarbage(g *storage.Garbage) jsonGarbage {
+func newJSONGarbage(g *stats.Garbage) jsonGarbage {
 	out := jsonGarbage{Keyspace: g.Keyspace, Entries: g.Entries, Visible: g.Visible, Superseded: g.Superseded,
 		Tombstones: g.Tombstones, RangeDeleted: g.RangeDeleted, Folded: g.Folded, Live: g.Live(),
 		Classes: make(map[string]int64), Disk: g.Bytes, Freed: g.Freed}
@@ -216,7 +214,7 @@ func newJSONGarbage(g *storage.Garbage) jsonGarbage {
 	return out
 }
 
-func newJSONLevel(l *storage.Level) jsonLevel {
+func newJSONLevel(l *stats.Level) jsonLevel {
 	out := jsonLevel{string(l.Keyspace), l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Garbage, l.Codecs}
 	if out.Codecs == nil {
 		out.Codecs = []string{}

@@ -9,7 +9,7 @@ import (
 
 	"kvferry/inspect/verify"
 	"kvferry/internal/text/escape"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 	"kvferry/record"
 )
 
@@ -31,7 +31,7 @@ func Findings(w io.Writer, r *Result) error {
 	if v := r.Verdict(); v != nil {
 		fmt.Fprintf(&t.b, "\n%s\n", strings.Join(v.lines(), "\n"))
 	}
-	_, err := io.WriteString(paint.Report(w), t.b.String())
+	_, err := io.WriteString(page.Painted(w), t.b.String())
 	return err
 }
 

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"kvferry/inspect/keyshape"
-	"kvferry/inspect/storage"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -63,8 +61,8 @@ func (a *About) in(db string) []string {
 
 // lasting lists records that never expire with prefixes whose records otherwise do.
 func (a *About) lasting(t *tree) (out []Deletable) {
-	var visit func(db string, parts []keyshape.Path, n *node)
-	visit = func(db string, parts []keyshape.Path, n *node) {
+	var visit func(db string, parts []KeyPath, n *node)
+	visit = func(db string, parts []KeyPath, n *node) {
 		if n.own != nil {
 			all, never := n.own.Sum(), n.own.Never()
 			if never.Records > 0 && all.Records >= expiringOf && never.Records <= all.Records/expiringOf {
@@ -129,7 +127,7 @@ func keyWord(key []byte) string {
 }
 
 // wasted sums up the garbage rows.
-func (a *About) wasted(lines []storage.Garbage) (out []Deletable) {
+func (a *About) wasted(lines []Garbage) (out []Deletable) {
 	d := Deletable{Why: "garbage", Command: a.command("dump", "--dead", "--keys-only")}
 	for i := range lines {
 		d.Bytes += lines[i].Freed

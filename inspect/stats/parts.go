@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"kvferry/inspect"
-	"kvferry/inspect/keyshape"
-	"kvferry/inspect/quantile"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
@@ -38,7 +36,7 @@ type (
 		Type record.Type
 		Sum
 		Expiring, Expired        int64
-		Sizes, Lengths, KeySizes quantile.Histogram
+		Sizes, Lengths, KeySizes Histogram
 		Largest                  []BigKey
 	}
 	partialValue struct {
@@ -117,7 +115,7 @@ func (p *partialNode) node() (*node, error) {
 		n.kinds[kind].crowded = crowded
 	}
 	for _, b := range p.Below {
-		part := keyshape.Path(b.Part)
+		part := KeyPath(b.Part)
 		if !part.IsPart() {
 			return nil, errPartial
 		}

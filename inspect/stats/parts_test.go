@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect/keyshape"
 	"kvferry/internal/pass"
 	"kvferry/internal/testkit/fake"
 	"kvferry/record"
@@ -59,7 +58,7 @@ func TestMerge(t *testing.T) {
 	for round := range 40 {
 		src, n := someSource(r, 1+r.Intn(1<<r.Intn(11))), 1+r.Intn(5)
 		options := func(k int, memory int64) *Options {
-			o := &Options{Scan: *scanOf(src), Location: "there\xff", Top: 1 + round%30, Delimiter: keyshape.Auto, Redis: true}
+			o := &Options{Scan: *scanOf(src), Location: "there\xff", Top: 1 + round%30, Delimiter: Auto, Redis: true}
 			o.Scan.Memory, o.Scan.Workers = memory, 2
 			if k > 0 {
 				o.Scan.Share = pass.Part{K: k, N: n}
@@ -114,7 +113,7 @@ func shown(s *Result) string {
 // TestChangedPart checks that reports that were changed are errors.
 func TestChangedPart(t *testing.T) {
 	r := rand.New(rand.NewSource(9))
-	p, _, err := CollectPart(context.Background(), &Options{Scan: *scanOf(someSource(r, 50)), Top: 3, Delimiter: keyshape.Auto})
+	p, _, err := CollectPart(context.Background(), &Options{Scan: *scanOf(someSource(r, 50)), Top: 3, Delimiter: Auto})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"kvferry/inspect/keyshape"
-	"kvferry/inspect/storage"
 	"kvferry/record"
 )
 
@@ -62,21 +60,21 @@ func (n *node) each(do func(*node)) {
 	do(n)
 }
 
-func (n *node) at(part keyshape.Path) *node { return n.kinds[part.Kind()].by[string(part)] }
+func (n *node) at(part KeyPath) *node { return n.kinds[part.Kind()].by[string(part)] }
 
 // parts returns the parts of a node's children in order.
-func (n *node) parts() (out []keyshape.Path) {
+func (n *node) parts() (out []KeyPath) {
 	for kind := range n.kinds {
 		for part := range n.kinds[kind].by {
-			out = append(out, keyshape.Path(part))
+			out = append(out, KeyPath(part))
 		}
 	}
-	slices.SortFunc(out, func(a, b keyshape.Path) int { return cmp.Or(bytes.Compare(a.Text(), b.Text()), bytes.Compare(a, b)) })
+	slices.SortFunc(out, func(a, b KeyPath) int { return cmp.Or(bytes.Compare(a.Text(), b.Text()), bytes.Compare(a, b)) })
 	return out
 }
 
 // weigh sets the logical bytes of a node and all below it, and their bytes of the groups of files of its database.
-func (n *node) weigh(groups []storage.Group) {
+func (n *node) weigh(groups []Group) {
 	var all Count
 	n.addTo(&all)
 	seen := make([]int64, len(groups))
@@ -168,13 +166,13 @@ type candidate struct {
 	node   *node
 	parent *Prefix
 	db     string
-	parts  []keyshape.Path
+	parts  []KeyPath
 }
 
 // pattern returns the names of parts, but those of the keys as long as all keys have the same, and whether one is * for
 // many.
-func (a *About) pattern(parts []keyshape.Path, keys *Count) (out []byte, folded bool) {
-	s, same := keyshape.Shaper{Delimiter: string(a.Delimiter)}, keys.same()
+func (a *About) pattern(parts []KeyPath, keys *Count) (out []byte, folded bool) {
+	s, same := KeyShaper{Delimiter: string(a.Delimiter)}, keys.same()
 	mask := s.Mask(keys.First)
 	for _, part := range parts {
 		name, delimiter := s.Cut(same[len(out):], mask)
@@ -212,7 +210,7 @@ func (l *candidates) Len() int { return len(*l) }
 func (l *candidates) Less(i, j int) bool {
 	a, b := &(*l)[i], &(*l)[j]
 	return cmp.Or(cmp.Compare(b.node.bytes, a.node.bytes), cmp.Compare(a.db, b.db),
-		slices.CompareFunc(a.parts, b.parts, func(a, b keyshape.Path) int { return bytes.Compare(a, b) })) < 0
+		slices.CompareFunc(a.parts, b.parts, func(a, b KeyPath) int { return bytes.Compare(a, b) })) < 0
 }
 func (l *candidates) Swap(i, j int) { (*l)[i], (*l)[j] = (*l)[j], (*l)[i] }
 func (l *candidates) Push(x any)    { *l = append(*l, x.(candidate)) }

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"kvferry/inspect"
-	"kvferry/inspect/quantile"
 	"kvferry/inspect/redismem"
-	"kvferry/inspect/storage"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
@@ -34,14 +32,14 @@ type About struct {
 	inspect.Selected
 	Everything bool // all records are selected
 	Seeks      bool // only some spans of keys are read
-	Facts      storage.Facts
+	Facts      Facts
 }
 
 func aboutOf(o *Options) *About {
 	scan := &o.Scan
 	return &About{Location: jsonl.Text(o.Location), Delimiter: jsonl.Text(o.Delimiter), Top: o.Top, Redis: o.Redis,
 		NowMS: scan.Now.UnixMilli(), Selected: scan.Chosen(),
-		Everything: scan.Selected().Everything(), Seeks: scan.Seeks(), Facts: *storage.FactsOf(scan, o.Stores)}
+		Everything: scan.Selected().Everything(), Seeks: scan.Seeks(), Facts: *factsOf(scan, o.Stores)}
 }
 
 // Result describes the content of a dataset.
@@ -61,8 +59,8 @@ type Result struct {
 	Redis     int64
 	Prefixes  *Prefix // the root: all keys; nil if not requested
 	Deletable []Deletable
-	Garbage   []storage.Garbage // nil if only some spans of keys were read
-	Files     storage.Files
+	Garbage   []Garbage // nil if only some spans of keys were read
+	Files     Files
 }
 
 // Sum adds up records.
@@ -97,9 +95,9 @@ type Type struct {
 	Shared   bool
 	Expiring int64
 	Expired  int64 // expired records, not counted above
-	Sizes    quantile.Distribution
-	Lengths  quantile.Distribution
-	KeySizes quantile.Distribution
+	Sizes    Distribution
+	Lengths  Distribution
+	KeySizes Distribution
 	Largest  []BigKey // by bytes
 }
 
@@ -159,7 +157,7 @@ func collect(ctx context.Context, o *Options) (*counter, *record.Ledger, []inspe
 type typeCount struct {
 	Sum
 	expiring, expired        int64
-	sizes, lengths, keySizes quantile.Histogram
+	sizes, lengths, keySizes Histogram
 	largest                  top
 }
 
@@ -483,7 +481,7 @@ func (v *counter) redis() (sum int64) {
 	return sum
 }
 
-func (c *typeCount) stats(db *storage.Database, t record.Type) Type {
+func (c *typeCount) stats(db *Database, t record.Type) Type {
 	s := Type{DB: string(db.Name), Type: t, Sum: c.Sum, Expiring: c.expiring, Expired: c.expired,
 		Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution(),
 		Largest: c.largest.list()}

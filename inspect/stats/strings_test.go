@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/inspect/keyshape"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/testkit/fake"
 	"kvferry/record"
@@ -50,7 +49,7 @@ func TestStatsOfStrings(t *testing.T) {
 	for round := range 200 {
 		ascending := round%2 == 0
 		o := &Options{Scan: *scanOf(fake.New()), Top: rnd.Intn(5),
-			Delimiter: []string{":", "", "::", "1", keyshape.Auto}[rnd.Intn(5)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
+			Delimiter: []string{":", "", "::", "1", Auto}[rnd.Intn(5)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
 		memory := int64(8*nodeBytes) << rnd.Intn(12)
 		visitor := func() *counter {
 			v := newCounter(o, "0", newTree(memory, 1))

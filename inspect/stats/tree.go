@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"sync"
 
-	"kvferry/inspect/keyshape"
 	"kvferry/record"
 )
 
@@ -145,14 +144,14 @@ func room(level int) int { return 1 << (level / 2) }
 
 // below returns the level of a node's children.
 func (n *node) below(level int) int {
-	if n.kinds[keyshape.Dirs].crowded {
+	if n.kinds[dirs].crowded {
 		return level - 1 - level/2
 	}
-	return level - 1 - log2(len(n.kinds[keyshape.Dirs].by))
+	return level - 1 - log2(len(n.kinds[dirs].by))
 }
 
 // add adds the keys of a path. It calls crowded with the start of the path that ends in the first crowd.
-func (t *tree) add(db string, p keyshape.Path, c *Count, crowded func(start keyshape.Path, tail bool)) {
+func (t *tree) add(db string, p KeyPath, c *Count, crowded func(start KeyPath, tail bool)) {
 	n, level, rest := t.roots[db], t.level, p
 	if n == nil {
 		n = new(node)
@@ -182,7 +181,7 @@ func (n *node) count(c *Count) {
 }
 
 // insert makes sure that a node of a level has a child for a part.
-func (n *node) insert(level int, part keyshape.Path) {
+func (n *node) insert(level int, part KeyPath) {
 	set := &n.kinds[part.Kind()]
 	if set.by[string(part)] != nil {
 		return
@@ -207,7 +206,7 @@ func (n *node) insert(level int, part keyshape.Path) {
 
 // narrow reduces the level of the prefixes below a node.
 func (n *node) narrow(level int) {
-	for _, c := range n.kinds[keyshape.Dirs].by {
+	for _, c := range n.kinds[dirs].by {
 		c.fit(level)
 	}
 }
@@ -221,7 +220,7 @@ func (n *node) crowd(level, kind int) {
 	level = n.below(level)
 	for part, c := range old {
 		c.fit(level)
-		star := string(keyshape.Path(part).Starred())
+		star := string(KeyPath(part).Starred())
 		if to := set.by[star]; to != nil {
 			to.merge(level, c)
 		} else {
@@ -266,9 +265,9 @@ func (n *node) merge(level int, m *node) {
 			n.crowd(level, kind)
 		}
 		for part, c := range m.kinds[kind].by {
-			n.insert(level, keyshape.Path(part))
+			n.insert(level, KeyPath(part))
 			if set.crowded {
-				part = string(keyshape.Path(part).Starred())
+				part = string(KeyPath(part).Starred())
 			}
 			c.fit(n.below(level))
 			set.by[part].merge(n.below(level), c)
@@ -279,7 +278,7 @@ func (n *node) merge(level int, m *node) {
 // places counts the keys of one part of a scan, and adds them to the tree when it has seen many paths. Keys mostly
 // come in order, so it tries the last template first.
 type places struct {
-	keyshape.Shaper
+	KeyShaper
 	to       *tree
 	db       string
 	by       map[string]*Count
@@ -291,7 +290,7 @@ type places struct {
 }
 
 type slot struct {
-	keyshape.Template
+	KeyTemplate
 	at *Count
 }
 
@@ -302,9 +301,9 @@ const maxCrowded = 1 << 10
 const maxPlaces = 128
 
 func newPlaces(to *tree, delimiter string, depth int, db string) *places {
-	p := &places{Shaper: keyshape.Shaper{Delimiter: delimiter, Depth: cmp.Or(depth, keyshape.MaxDepth),
+	p := &places{KeyShaper: KeyShaper{Delimiter: delimiter, Depth: cmp.Or(depth, MaxDepth),
 		Crowded: make(map[string]bool)}, to: to, db: db, by: make(map[string]*Count)}
-	p.template = keyshape.HasTemplates(delimiter)
+	p.template = hasTemplates(delimiter)
 	return p
 }
 
@@ -320,7 +319,7 @@ func (p *places) of(key []byte) *Count {
 		return p.last.at
 	}
 	p.last = nil
-	if !p.template || len(key) > keyshape.MaxKey {
+	if !p.template || len(key) > maxKey {
 		return p.at(key)
 	}
 	if p.slots == nil {
@@ -378,10 +377,10 @@ func (p *places) flush() {
 	p.to.mu.Lock()
 	defer p.to.mu.Unlock()
 	for at, c := range p.by {
-		p.to.add(p.db, keyshape.Path(at), c, func(start keyshape.Path, tail bool) {
-			kind := byte(keyshape.Dirs)
+		p.to.add(p.db, KeyPath(at), c, func(start KeyPath, tail bool) {
+			kind := byte(dirs)
 			if tail {
-				kind = keyshape.Tails
+				kind = tails
 			}
 			if len(p.Crowded) < maxCrowded {
 				p.Crowded[string(append(bytes.Clone(start), kind))] = true

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect/keyshape"
 	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
@@ -90,7 +89,7 @@ func TestTreeIsAFunctionOfItsKeys(t *testing.T) {
 			to := newTree(memory, 1)
 			parts := make([]*places, workers+1)
 			for i := range parts {
-				parts[i] = newPlaces(to, keyshape.Auto, 0, "0")
+				parts[i] = newPlaces(to, Auto, 0, "0")
 			}
 			r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 			for _, key := range keys {
@@ -150,7 +149,7 @@ func sums(t *testing.T, p *Prefix) {
 // TestFolded checks that a prefix that lost names has the first and the last key.
 func TestFolded(t *testing.T) {
 	to := newTree(0, 1)
-	p := newPlaces(to, keyshape.Auto, 0, "0")
+	p := newPlaces(to, Auto, 0, "0")
 	for i := range 400 {
 		key := fmt.Appendf(nil, "q:%c%c:%d", 'g'+i/20, 'g'+i%20, i)
 		at := p.of(key)
@@ -158,7 +157,7 @@ func TestFolded(t *testing.T) {
 		at.Types[record.Set].Records++
 	}
 	p.flush()
-	root := to.prefixes(aboutOf(&Options{Scan: *scanOf(fake.New()), Top: 9, Delimiter: keyshape.Auto}))
+	root := to.prefixes(aboutOf(&Options{Scan: *scanOf(fake.New()), Top: 9, Delimiter: Auto}))
 	c := root.Children
 	if len(c) != 1 || string(c[0].Pattern) != "q:*:#" || !c[0].Folded || string(c[0].First) != "q:gg:0" || string(c[0].Last) != "q:zz:399" {
 		t.Errorf("%+v", c)
@@ -181,14 +180,14 @@ func TestPatterns(t *testing.T) {
 		{"a:#:x", "a:#:x"},
 	} {
 		to := newTree(0, 1)
-		p := newPlaces(to, keyshape.Auto, 0, "0")
+		p := newPlaces(to, Auto, 0, "0")
 		for key := range strings.FieldsSeq(c.keys) {
 			at := p.of([]byte(key))
 			at.reach([]byte(key), []byte(key))
 			at.Types[record.Set].Records++
 		}
 		p.flush()
-		o := &Options{Scan: *scanOf(fake.New()), Top: 9, Delimiter: keyshape.Auto}
+		o := &Options{Scan: *scanOf(fake.New()), Top: 9, Delimiter: Auto}
 		var got []string
 		var list func(*Prefix)
 		list = func(p *Prefix) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 )
 
@@ -192,7 +192,7 @@ func (m *Meta) width() int {
 
 // newer returns an error for a form that a later server may have written.
 func newer(off int, field, format string, args ...any) error {
-	return &findings.Error{Kind: record.FindNewer,
+	return &dataset.KindError{Kind: record.FindNewer,
 		Err: &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf(format, args...)}}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/parquet-go/parquet-go/deprecated"
 
-	"kvferry/parquet/scalar"
 	"kvferry/record"
 )
 
@@ -72,7 +71,7 @@ func (c *Cells) present(dst []byte, n *node) ([]byte, error) {
 		if child.from == child.to {
 			continue
 		}
-		dst = append(scalar.AppendText(append(dst, before), []byte(child.Name)), ':')
+		dst = append(appendText(append(dst, before), []byte(child.Name)), ':')
 		if dst, err = c.append(dst, child); err != nil {
 			return dst, err
 		}
@@ -124,7 +123,7 @@ func (c *Cells) entry(dst []byte, n []*node) ([]byte, error) {
 	if key.value == nil {
 		return dst, errLevels
 	}
-	dst = append(scalar.AppendText(dst, n[0].text.Append(nil, key.value)), ':')
+	dst = append(appendText(dst, n[0].text.Append(nil, key.value)), ':')
 	if err := key.advance(); err != nil {
 		return dst, err
 	}

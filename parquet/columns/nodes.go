@@ -8,7 +8,6 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
-	"kvferry/parquet/scalar"
 	"kvferry/record"
 )
 
@@ -24,9 +23,9 @@ type node struct {
 	path     string
 	children []*node // of a group
 	group    bool
-	from, to int         // its columns
-	def, rep int         // levels of a value
-	text     scalar.Type // of a column
+	from, to int  // its columns
+	def, rep int  // levels of a value
+	text     Type // of a column
 }
 
 func (n *node) optional() bool {
@@ -93,7 +92,7 @@ func (s *nodes) next(parent *node) (*node, error) {
 	count := n.NumChildren.V
 	n.group = parent == nil || !n.Type.Valid
 	if !n.group {
-		n.text = scalar.Of(n.SchemaElement)
+		n.text = scalarOf(n.SchemaElement)
 		s.leaves = append(s.leaves, n)
 		n.to = len(s.leaves)
 		return n, nil

@@ -10,7 +10,6 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"kvferry/parquet/packed"
 	"kvferry/record"
 )
 
@@ -37,9 +36,9 @@ type Reader struct {
 
 	head, packed, raw []byte // of the page; reused
 
-	dict   *packed.Values
-	values packed.Values // in the page
-	ids    []uint32      // in the dictionary, instead
+	dict   *packedValues
+	values packedValues // in the page
+	ids    []uint32     // in the dictionary, instead
 	inDict bool
 	room   struct {
 		defs, reps []byte
@@ -77,7 +76,7 @@ func (r *Reader) Open(f *File, group, leaf int) error {
 
 // Close forgets the page.
 func (r *Reader) Close() {
-	r.rows, r.next, r.left, r.places, r.dict, r.values, r.inDict = 0, 0, 0, nil, nil, packed.Values{}, false
+	r.rows, r.next, r.left, r.places, r.dict, r.values, r.inDict = 0, 0, 0, nil, nil, packedValues{}, false
 }
 
 // Rows returns the rows of the current page that are not read.
@@ -175,7 +174,7 @@ func (r *Reader) dataV1(b []byte, h *format.PageHeader) error {
 		if l.e != format.RLE {
 			return record.Unknown(record.NoOffset, "levels", l.e.String())
 		}
-		if *l.b, b, err = packed.Sized(b); err != nil {
+		if *l.b, b, err = packedPart(b); err != nil {
 			return err
 		}
 	}
@@ -246,7 +245,7 @@ func (r *Reader) open(reps, defs, b []byte, rows int32, e format.Encoding) (err 
 			r.defs = nil
 		}
 	}
-	r.values, r.ids, r.inDict = packed.Values{}, r.ids[:0], e == format.RLEDictionary || e == plainDictionary
+	r.values, r.ids, r.inDict = packedValues{}, r.ids[:0], e == format.RLEDictionary || e == plainDictionary
 	switch {
 	case values == 0:
 	case r.inDict:
@@ -267,7 +266,7 @@ func levels(room *[]byte, b []byte, most, n int) (out []byte, err error) {
 	if most == 0 {
 		return nil, nil
 	}
-	*room, err = packed.Runs((*room)[:0], b, bits.Len(uint(most)), n)
+	*room, err = packedRuns((*room)[:0], b, bits.Len(uint(most)), n)
 	for _, level := range *room {
 		if err == nil && int(level) > most {
 			err = fmt.Errorf("level %d of %d", level, most)
@@ -284,7 +283,7 @@ func (r *Reader) refer(b []byte, n int) (err error) {
 	if len(b) == 0 {
 		return record.ErrShort
 	}
-	if r.ids, err = packed.Runs(r.ids[:0], b[1:], int(b[0]), n); err != nil {
+	if r.ids, err = packedRuns(r.ids[:0], b[1:], int(b[0]), n); err != nil {
 		return err
 	}
 	for _, id := range r.ids {
@@ -299,34 +298,34 @@ func (r *Reader) refer(b []byte, n int) (err error) {
 var sizes = map[format.Type]int{format.Int32: 4, format.Float: 4, format.Int64: 8, format.Double: 8, format.Int96: 12}
 
 // decode decodes n values.
-func (r *Reader) decode(b []byte, n int, e format.Encoding, room []uint32) (packed.Values, error) {
+func (r *Reader) decode(b []byte, n int, e format.Encoding, room []uint32) (packedValues, error) {
 	kind := r.leaf.Type.V
 	size := sizes[kind]
 	if kind == format.FixedLenByteArray {
 		if size = int(r.leaf.TypeLength.V); size <= 0 {
-			return packed.Values{}, fmt.Errorf("values of %s bytes", record.Number(size))
+			return packedValues{}, fmt.Errorf("values of %s bytes", record.Number(size))
 		}
 	}
 	integer := kind == format.Int32 || kind == format.Int64
 	switch {
 	case e == format.Plain && kind == format.Boolean:
-		return packed.Bits(b, n)
+		return packedBits(b, n)
 	case e == format.Plain && kind == format.ByteArray:
-		return packed.Strings(b, n, room)
+		return packedStrings(b, n, room)
 	case e == format.Plain:
-		return packed.Fixed(b, n, size)
+		return packedFixed(b, n, size)
 	case e == format.RLE && kind == format.Boolean:
-		return packed.BoolRuns(b, n)
+		return packedBools(b, n)
 	case e == format.ByteStreamSplit && size > 0 && kind != format.Int96:
-		return packed.Split(b, n, size)
+		return packedSplit(b, n, size)
 	case e == format.DeltaBinaryPacked && integer:
-		return packed.Differences(b, n, size)
+		return packedDifferences(b, n, size)
 	case e == format.DeltaLengthByteArray && kind == format.ByteArray:
-		return packed.Lengths(b, n)
+		return packedLengths(b, n)
 	case e == format.DeltaByteArray && (kind == format.ByteArray || kind == format.FixedLenByteArray):
-		return packed.Unfold(b, n, max(maxPage, maxRatio*int64(len(b))), size)
+		return unfoldValues(b, n, max(maxPage, maxRatio*int64(len(b))), size)
 	}
-	return packed.Values{}, record.Unknown(record.NoOffset, "encoding", e.String()+" of "+kind.String())
+	return packedValues{}, record.Unknown(record.NoOffset, "encoding", e.String()+" of "+kind.String())
 }
 
 // Next moves to the next row of the page and returns the number of its value; false if it is null.

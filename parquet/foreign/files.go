@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/sys/tree"
 	"kvferry/parquet/columns"
 	"kvferry/record"
 )
@@ -45,7 +44,7 @@ func list(dir string) (rel []string, err error) {
 	if st, err := disk.Stat(dir); err != nil || !st.IsDir() {
 		return []string{"."}, err
 	}
-	err = tree.Walk(dir, func(name string, info fs.FileInfo, _ bool) error {
+	err = disk.WalkTree(dir, func(name string, info fs.FileInfo, _ bool) error {
 		base := path.Base(name)
 		switch {
 		case name == ".":

@@ -18,8 +18,8 @@ import (
 	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/redis/rdb"
+	"kvferry/redis/state"
 	"kvferry/redis/state/commands"
-	"kvferry/redis/state/server"
 	"kvferry/store"
 )
 
@@ -57,7 +57,7 @@ func (e *CommandError) Error() string {
 type replay struct {
 	ctx     context.Context
 	log     *Log
-	server  *server.Server
+	server  *state.Server
 	salvage bool // continue after commands that cannot be applied
 	report  func(record.Finding)
 
@@ -72,8 +72,8 @@ type replay struct {
 	file    string // its name in the log, for findings
 	last    bool   // the last of the files
 	queue   *queue
-	claimed server.Writer // that the base names
-	header  rdb.Header    // of the newest RDB part
+	claimed state.Writer // that the base names
+	header  rdb.Header   // of the newest RDB part
 	refused tally
 	near    tally
 }
@@ -222,7 +222,7 @@ func (r *replay) command(args [][]byte, off int64) error {
 func (r *replay) apply(args [][]byte, off int64) error {
 	err := commands.Do(r.server, args)
 	var refused *argument.ReplyError
-	var unknown *server.UnsupportedError
+	var unknown *state.UnsupportedError
 	why, wild := "", false
 	switch {
 	case err == nil:

@@ -15,7 +15,6 @@ import (
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // snapshot loads the RDB part at the start of a file into the state, including expired keys, and returns the offset of
@@ -76,12 +75,12 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 // wroteBase learns from an AUX field which server wrote the log. A base that kvferry wrote names a server, too, but has no
 // used-mem.
 func (r *replay) wroteBase(field, value string) {
-	switch w, ok := server.ParseWriter(field, value); {
+	switch w, ok := state.ParseWriter(field, value); {
 	case ok && ownField(field, value):
 		r.claimed = w
 	case ok:
 		r.server.Writer = w
-	case field == "used-mem" && r.claimed != server.Writer{}:
+	case field == "used-mem" && r.claimed != state.Writer{}:
 		r.server.Writer = r.claimed
 	}
 }

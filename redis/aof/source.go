@@ -17,7 +17,6 @@ import (
 	"kvferry/redis"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 	"kvferry/store"
 )
 
@@ -65,7 +64,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if now.IsZero() {
 		now = time.Now()
 	}
-	srv := &server.Server{DB: st, Now: now.UnixMilli()}
+	srv := &state.Server{DB: st, Now: now.UnixMilli()}
 	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied,
 		tempDir: o.Options.TempDir, sources: o.Options.Sources, keepHalf: o.Options.HalfImported}
 	srv.Restore, srv.RestoreFunctions = r.restore, r.restoreFunctions

@@ -6,7 +6,6 @@ import (
 
 	"kvferry/internal/text/resp"
 	"kvferry/record"
-	"kvferry/redis/live/pipe"
 	"kvferry/redis/live/server"
 )
 
@@ -49,5 +48,5 @@ func (w *writer) change(key, command []byte) error {
 	if err := w.pipes.Relocate(); err != nil {
 		return err
 	}
-	return w.send(w.pipes.Of(key), command, pipe.Piece{Commands: 1})
+	return w.send(w.pipes.Of(key), command, server.Piece{Commands: 1})
 }

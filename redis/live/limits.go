@@ -11,7 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 	files "kvferry/redis"
 	"kvferry/redis/live/server"
@@ -26,7 +26,7 @@ const (
 
 // limits are what a server can hold.
 type limits struct {
-	hlldialect.Strings
+	hll.Strings
 	ctx      context.Context
 	server   *server.Server
 	verified bool     // everything will be read back
@@ -61,7 +61,7 @@ func (l *limits) Orphans() int64 {
 func (l *limits) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		hlldialect.Engine{Name: "Redis", Counts: hlldialect.HYLL}.Notes(batch, report)
+		hll.Engine{Name: "Redis", Counts: hll.HYLL}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", math.Inf(1), report)
 	case record.Stream:

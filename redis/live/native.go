@@ -9,14 +9,13 @@ import (
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/text/resp"
 	"kvferry/record"
-	"kvferry/redis/live/pipe"
 	"kvferry/redis/live/server"
 )
 
 // sender sends the commands of one writer.
 type sender struct {
 	*destination
-	pipes   *pipe.Set
+	pipes   *server.PipeSet
 	ask     *asker // nil: existing keys are overwritten
 	data    []byte // the current piece
 	skip    bool   // the current record exists and stays
@@ -24,7 +23,7 @@ type sender struct {
 }
 
 // send queues a piece on a pipe, at the rate of the target.
-func (s *sender) send(to *pipe.Pipe, data []byte, x pipe.Piece) error {
+func (s *sender) send(to *server.Pipe, data []byte, x server.Piece) error {
 	if err := s.limit.Wait(s.pipes.Ctx, len(data)); err != nil {
 		return err
 	}
@@ -37,7 +36,7 @@ func (s *sender) explainError(err error) error { return server.Explain(s.server.
 type native struct {
 	*sender
 	header  *record.Header
-	to      *pipe.Pipe
+	to      *server.Pipe
 	name    []byte
 	encoder resp.Encoder
 	begun   bool
@@ -78,9 +77,9 @@ var sizeOf = [record.NumTypes]string{record.String: "STRLEN", record.Hash: "HLEN
 	record.ZSet: "ZCARD", record.Stream: "XLEN"}
 
 // ending returns the element bounds for the end of the record.
-func (n *native) ending() *pipe.Ending {
+func (n *native) ending() *server.PieceEnding {
 	h := n.header
-	e := &pipe.Ending{Name: n.name, Key: bytes.Clone(h.Key), Size: sizeOf[h.Type], Least: n.sent - n.soon, Most: n.sent,
+	e := &server.PieceEnding{Name: n.name, Key: bytes.Clone(h.Key), Size: sizeOf[h.Type], Least: n.sent - n.soon, Most: n.sent,
 		Lapses: n.expiresSoon(h.ExpireMS)}
 	if time.Since(n.started) > soon/2 { // more elements may have expired
 		e.Least, e.Lapses = min(n.lasting, n.sent), h.ExpireMS != 0
@@ -170,7 +169,7 @@ func (n *native) library(code []byte) error {
 		}
 	}
 	for _, host := range n.server.Hosts() {
-		if err := n.send(n.pipes.At(host), n.data, pipe.Piece{Commands: 1}); err != nil {
+		if err := n.send(n.pipes.At(host), n.data, server.Piece{Commands: 1}); err != nil {
 			return err
 		}
 	}
@@ -182,7 +181,7 @@ func (n *native) library(code []byte) error {
 func (n *native) part() error {
 	n.begun = true
 	n.have, n.held = n.have+n.held, 0
-	err := n.send(n.to, n.data, pipe.Piece{Commands: pipe.CountCommands(n.data), Name: n.name})
+	err := n.send(n.to, n.data, server.Piece{Commands: server.CountCommands(n.data), Name: n.name})
 	n.data = bufpool.Reset(n.data) // the pipe owns a large one
 	return err
 }

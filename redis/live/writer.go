@@ -9,7 +9,7 @@ import (
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/text/resp"
 	"kvferry/record"
-	"kvferry/redis/live/pipe"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/encode"
 )
@@ -36,7 +36,7 @@ type writer struct {
 
 // newWriter returns a writer to a database with connections of its own.
 func (d *destination) newWriter(db string, memory int64, closed func(written int64)) *writer {
-	w := &writer{sender: sender{destination: d, pipes: pipe.NewSet(d.ctx, d.server, db)}, closed: closed,
+	w := &writer{sender: sender{destination: d, pipes: server.NewPipeSet(d.ctx, d.server, db)}, closed: closed,
 		encoder: encode.Encoder{Version: d.server.Version, Memory: memory / 2, TempDir: d.tempDir}}
 	w.ask = d.newAsker(w.pipes.Ctx, db, w.deliverUnlessKnown)
 	return w
@@ -220,7 +220,7 @@ func (w *writer) restore(v *encode.Value) {
 // deliver sends a whole record.
 func (w *writer) deliver(r whole) error {
 	w.written++
-	return w.send(w.pipes.Of(r.key), r.data, pipe.Piece{Commands: 1})
+	return w.send(w.pipes.Of(r.key), r.data, server.Piece{Commands: 1})
 }
 
 // deliverUnlessKnown delivers a record that ask has buffered, unless its key exists.

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"kvferry/internal/sys/bufpool"
-	"kvferry/internal/sys/dupes"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
 )
@@ -33,9 +33,9 @@ type Decoder struct {
 
 	// TempDir holds hashes of names of large values; "" means os.TempDir.
 	TempDir string
-	Memory  int64       // for these hashes, at least 1 MiB
-	names   dupes.Names // of elements, or of the consumers of a group
-	groups  dupes.Names
+	Memory  int64             // for these hashes, at least 1 MiB
+	names   extsort.SeenNames // of elements, or of the consumers of a group
+	groups  extsort.SeenNames
 	skipped bool // Read skipped a repeated name
 	odd     error
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/sys/dupes"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestTwins(t *testing.T) {
 	d := Decoder{TempDir: t.TempDir()}
 	defer d.Close()
-	for _, n := range []int{0, 1, 16, 17, 40, 1000, dupes.MostNames, dupes.MostNames + 1, dupes.MostNames + 5000} {
+	for _, n := range []int{0, 1, 16, 17, 40, 1000, extsort.MostNames, extsort.MostNames + 1, extsort.MostNames + 5000} {
 		for _, twins := range [][]int{nil, {0}, {0, 0}, {n / 2, n - 1}} {
 			if n == 0 && twins != nil {
 				continue
@@ -46,7 +46,7 @@ func TestTwins(t *testing.T) {
 				got += k
 			}
 			want := n
-			if n >= dupes.MostNames {
+			if n >= extsort.MostNames {
 				want += len(twins)
 			}
 			if got != want {

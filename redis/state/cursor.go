@@ -6,8 +6,6 @@ import (
 	"sort"
 
 	"github.com/cockroachdb/pebble"
-
-	"kvferry/redis/state/spill"
 )
 
 // cursor passes the rows of a range in the order of their keys, or backwards: the changed rows of the cache, and the rows
@@ -145,7 +143,7 @@ func (c *cursor) current(key []byte, r row) bool {
 	case r.flags()&rowGone != 0:
 		return false
 	case r.flags()&rowTail != 0 && c.from != nil:
-		c.joined = spill.AppendTail(append(c.joined[:0], c.value...), r.value())
+		c.joined = appendTail(append(c.joined[:0], c.value...), r.value())
 		c.value, c.from = c.joined, nil
 	default:
 		c.key, c.value, c.from = key, r.value(), nil

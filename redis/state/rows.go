@@ -13,7 +13,6 @@ import (
 	"github.com/cockroachdb/pebble/sstable"
 
 	"kvferry/internal/sys/bufpool"
-	"kvferry/redis/state/spill"
 )
 
 // get returns a copy of a row's value; false if the row does not exist.
@@ -45,7 +44,7 @@ func (s *State) look(key []byte) ([]byte, bool) {
 	if r := s.recent.find(key); r != nil && r.flags()&rowTail != 0 {
 		v := bytes.Clone(r.value())
 		if base, ok := s.stored(key); ok {
-			v = spill.AppendTail(base, v)
+			v = appendTail(base, v)
 		}
 		s.write(key, v)
 		return v, true
@@ -175,7 +174,7 @@ const (
 
 // ingest adds rows in key order to the store as tables.
 func (s *State) ingest(places []uint32) error {
-	fs := spill.FS{FS: s.fs, F: s.failure}
+	fs := spillFS{FS: s.fs, F: s.failure}
 	o := s.options.MakeWriterOptions(0, s.db.FormatMajorVersion().MaxTableFormat())
 	var paths []string
 	for len(places) > 0 {

@@ -9,7 +9,6 @@ import (
 
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
-	"kvferry/redis/state/spill"
 )
 
 // Options configures a state.
@@ -37,9 +36,9 @@ type State struct {
 	ends     *ends   // nil: sealed
 	storedID uint64  // the store has no rows of this id or later ones; 0: the store is empty
 
-	failure *spill.Failure // of its background work
+	failure *storeFailure // of its background work
 	large   large
-	others  spill.Keys
+	others  keyFilter
 
 	current   int            // the database that is selected
 	spaces    map[int]uint32 // number of a database's rows
@@ -58,7 +57,7 @@ func New(o Options) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &State{dir: dir, fs: o.fs, memory: o.Memory, failure: new(spill.Failure), large: newLarge(), spaces: map[int]uint32{}, nextID: 1}
+	s := &State{dir: dir, fs: o.fs, memory: o.Memory, failure: new(storeFailure), large: newLarge(), spaces: map[int]uint32{}, nextID: 1}
 	if s.fs == nil {
 		s.fs = vfs.Default
 	}
@@ -67,7 +66,7 @@ func New(o Options) (*State, error) {
 	}
 	s.recent = newRecent(unsealed(s.memory) / 3 * 2)
 	s.ends = newEnds(s.recent.limit / 8)
-	s.others = make(spill.Keys, 1+s.recent.limit/64)
+	s.others = make(keyFilter, 1+s.recent.limit/64)
 	return s, nil
 }
 
@@ -86,7 +85,7 @@ func (s *State) open() bool {
 
 // openWith opens the store with a memory limit.
 func (s *State) openWith(memory int64) error {
-	s.options = spill.Options(s.fs, s.failure, memory)
+	s.options = storeOptions(s.fs, s.failure, memory)
 	defer s.options.Cache.Unref()
 	db, err := pebble.Open(s.dir, s.options)
 	if failed := s.failure.Get(); failed != nil && err == nil {

@@ -23,8 +23,8 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/record"
+	"kvferry/serve"
 	"kvferry/serve/command"
-	"kvferry/serve/command/all"
 	"kvferry/serve/keyspace"
 	"kvferry/serve/resp"
 )
@@ -232,7 +232,7 @@ func checkCommands(t *testing.T, name string, k *keyspace.Keyspace, selected boo
 func doer(t *testing.T, k command.Keyspace) func(line string) string {
 	t.Helper()
 	s := &command.Server{Keys: k, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}
-	s.Init(all.Commands()...)
+	s.Init(serve.Commands()...)
 	c := &command.Client{Kill: func() {}, DB: s.Database(0)}
 	s.Clients.Add(c)
 	t.Cleanup(func() {

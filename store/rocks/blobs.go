@@ -9,7 +9,6 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/blob"
 	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/manifest"
@@ -35,7 +34,7 @@ type blobFile struct {
 	file *files.File // nil if missing
 
 	once sync.Once
-	f    *blob.File
+	f    *blobData
 	err  error
 
 	skips lsm.Skips
@@ -48,15 +47,15 @@ const blobExt = ".blob"
 func blobName(number uint64) string { return fmt.Sprintf("%06d%s", number, blobExt) }
 
 // open reads the header of the file, once.
-func (b *blobFile) open() (*blob.File, error) {
-	b.once.Do(func() { b.f, b.err = blob.Open(b.file, b.file.Size, b.path, b.fam.id) })
+func (b *blobFile) open() (*blobData, error) {
+	b.once.Do(func() { b.f, b.err = openBlob(b.file, b.file.Size, b.path, b.fam.id) })
 	return b.f, b.err
 }
 
 // blobReader resolves blob indexes for one iterator.
 type blobReader struct {
 	all   *blobFiles
-	rd    blob.Reader
+	rd    blobBuffer
 	plain []byte // room for a decompressed value
 }
 
@@ -68,13 +67,13 @@ func (s *blobFiles) Size() int64 {
 	if len(s.files) == 0 {
 		return 0
 	}
-	return blob.Size
+	return blobWindow
 }
 
 // Value returns the value that a blob index points to.
 func (r *blobReader) Value(key, index []byte, at record.Place) ([]byte, error) {
 	ks := r.all.fam
-	x, err := blob.DecodeIndex(index)
+	x, err := decodeBlobPointer(index)
 	if err != nil {
 		err = ks.indexError(err, key, at)
 		if ks.Salvages(err) {
@@ -100,7 +99,7 @@ func (r *blobReader) GiveBack() {
 
 // At returns the place that a blob index points to.
 func (r *blobReader) At(index []byte) record.Place {
-	x, err := blob.DecodeIndex(index)
+	x, err := decodeBlobPointer(index)
 	if err != nil {
 		return record.Place{}
 	}
@@ -144,7 +143,7 @@ const bigValue = 512 << 10
 func tooRoomy(room int, size uint64) bool { return room > bigValue && size < bigValue/16 }
 
 // read reads a value of a file.
-func (r *blobReader) read(b *blobFile, x blob.Index, key []byte) ([]byte, error) {
+func (r *blobReader) read(b *blobFile, x blobPointer, key []byte) ([]byte, error) {
 	f, err := b.open()
 	if err != nil {
 		return nil, err
@@ -166,8 +165,8 @@ func (r *blobReader) read(b *blobFile, x blob.Index, key []byte) ([]byte, error)
 }
 
 // lost reports an unreadable value once. All values of an unreadable file share one report.
-func (b *blobFile) lost(x blob.Index, key []byte, err error) {
-	at := x.Offset - min(x.Offset, uint64(blob.RecordLen+len(key)))
+func (b *blobFile) lost(x blobPointer, key []byte, err error) {
+	at := x.Offset - min(x.Offset, uint64(blobRecordLen+len(key)))
 	f := record.Finding{Kind: lsm.Newer(record.FindDamagedBlob, err), Severity: record.Error, Keyspace: b.fam.Name(),
 		Place: record.Place{File: b.name, Off: int64(at), Level: -1}}
 	if _, whole := b.open(); whole != nil {

@@ -9,7 +9,6 @@ import (
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/lsm"
-	"kvferry/store/rocks/wal"
 )
 
 // A comparer that takes the sign of an overflowing difference (store.Wrapping) orders keys whose numbers are 2^63 or more
@@ -41,7 +40,7 @@ func (db *database) findCircles(ctx context.Context, ks *family) error {
 	slices.SortFunc(all, func(a, b *circle) int { return ks.Comparer().Compare(a.lo, b.lo) })
 	w := db.newWALLoader()
 	w.again = true
-	w.take = func(of *family, e wal.Entry) error {
+	w.take = func(of *family, e logEntry) error {
 		if of != ks || e.Kind == base.KindRangeDelete {
 			return nil
 		}

@@ -81,7 +81,7 @@ func TestCirclesOnlyWhereNeeded(t *testing.T) {
 }
 
 // TestCirclesOverTables: a number that a log deletes and one that a table of the same column family has make a circle.
-// Range tombstones do not: they miss no row.
+// seqRange tombstones do not: they miss no row.
 func TestCirclesOverTables(t *testing.T) {
 	d := testsst.NewDB(t)
 	spec := testsst.Spec{Comparator: "test.wrapping"}

@@ -13,7 +13,6 @@ import (
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/sst"
-	"kvferry/store/rocks/wal"
 )
 
 // database is an open directory: a store.Store.
@@ -163,7 +162,7 @@ type logFile struct {
 	name   string // for places
 	// entries is the number of entries that are not in a table yet.
 	entries int64
-	seqs    wal.Seqs // of its batches
+	seqs    seqSet // of its batches
 	// flushed is the first entry that was already in a table, and nFlushed the number of such entries.
 	flushed  flushedEntry
 	nFlushed int64

@@ -18,7 +18,6 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/blob"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/manifest"
 )
@@ -64,7 +63,7 @@ func TestBlobReaderSize(t *testing.T) {
 	for _, ks := range openTest(t, dir, store.Options{}).spaces {
 		want := int64(0)
 		if len(ks.blobs.files) > 0 {
-			want, some = blob.Size, some+1
+			want, some = blobWindow, some+1
 		}
 		if got := ks.blobs.Size(); got != want {
 			t.Errorf("%s: %d bytes with %d files", ks.Name(), got, len(ks.blobs.files))
@@ -79,7 +78,7 @@ func TestBlobReaderSize(t *testing.T) {
 func TestUnknownBlobCodec(t *testing.T) {
 	dir, blobs := blobDB(t, "118-blob-none")
 	var key []byte
-	var x blob.Index
+	var x blobPointer
 	family := -1
 	db := openTest(t, dir, store.Options{})
 	for i, ks := range db.spaces {
@@ -94,7 +93,7 @@ func TestUnknownBlobCodec(t *testing.T) {
 		defer it.Close()
 		for e, err := it.Next(); err == nil; e, err = it.Next() {
 			if e.ValueAt.File != "" {
-				key, x = slices.Clone(e.Key), blob.Index{Offset: uint64(e.ValueAt.Off), Size: uint64(len(e.Value)), Codec: 99}
+				key, x = slices.Clone(e.Key), blobPointer{Offset: uint64(e.ValueAt.Off), Size: uint64(len(e.Value)), Codec: 99}
 				fmt.Sscanf(e.ValueAt.File, "%d.blob", &x.File)
 				break
 			}

@@ -10,7 +10,6 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/manifest"
-	"kvferry/store/rocks/repair"
 	"kvferry/store/rocks/sst"
 )
 
@@ -109,8 +108,8 @@ func IsStore(dir string) bool { return manifest.IsStore(dir) }
 func rebuildable(dir string, err error) bool { return base.IsDamage(err) && manifest.IsStore(dir) }
 
 // repair returns the source from which a version is rebuilt without the MANIFEST.
-func (db *database) repair() *repair.Source {
-	return &repair.Source{Behind: db.cut != nil, Dir: db.dir, Comparers: db.opts.Comparers, Report: db.report,
+func (db *database) repair() *lostManifest {
+	return &lostManifest{Behind: db.cut != nil, Dir: db.dir, Comparers: db.opts.Comparers, Report: db.report,
 		Open: func(name string) (*files.File, error) { return db.files.Open(db.dir, name, false) },
 		Reader: func(f *files.File, o *sst.Options, levelDB bool) *sst.Reader {
 			db.levelDB = levelDB

@@ -11,7 +11,6 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/lsm"
-	"kvferry/store/rocks/wal"
 )
 
 // Size returns the bytes of its tables, blob files and log entries.
@@ -85,8 +84,8 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 		}
 		p := record.Place{File: l.name, Off: off, Level: -1}
 		if err == nil {
-			var b *wal.Batch
-			if b, err = wal.NewBatch(r, rec, off); err == nil {
+			var b *writeBatch
+			if b, err = newBatch(r, rec, off); err == nil {
 				err = ks.scanBatch(b, p, take)
 			}
 		} else {
@@ -105,8 +104,8 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 }
 
 // scanBatch passes on the entries of a write batch that belong to this column family.
-func (ks *family) scanBatch(r *wal.Batch, p record.Place, f func(*store.Entry) error) error {
-	return r.Decode(func(b wal.Entry) error {
+func (ks *family) scanBatch(r *writeBatch, p record.Place, f func(*store.Entry) error) error {
+	return r.Decode(func(b logEntry) error {
 		if b.Family != ks.id {
 			return nil
 		}

@@ -13,12 +13,11 @@ import (
 	"kvferry/internal/sys/disk"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
-	"kvferry/store/rocks/wal"
 )
 
 // pass notes an entry that its column family has in tables. A flush drops a single deletion together with the put that
 // it deletes, and the deletion of an empty range.
-func (l *logFile) pass(e *wal.Entry) {
+func (l *logFile) pass(e *logEntry) {
 	switch {
 	case e.Kind == base.KindRangeDelete && bytes.Compare(e.Key, e.Value) >= 0:
 	case e.Kind == base.KindSingleDelete:
@@ -81,12 +80,12 @@ func (l *logFile) count(ctx context.Context) error {
 	defer done()
 	for {
 		rec, off, err := r.Next()
-		var b *wal.Batch
+		var b *writeBatch
 		if err == nil {
-			b, err = wal.NewBatch(r, rec, off)
+			b, err = newBatch(r, rec, off)
 		}
 		if err == nil {
-			err = b.Decode(func(e wal.Entry) error {
+			err = b.Decode(func(e logEntry) error {
 				l.pass(&e)
 				return ctx.Err()
 			})
@@ -105,7 +104,7 @@ func (l *logFile) count(ctx context.Context) error {
 // comesNext reports whether a truncated batch may be the next one of a log, by its sequence number if that is complete.
 // Empty batches may repeat the last number, and ingested tables take numbers in between.
 func (l *logFile) comesNext(start []byte) bool {
-	seq, ok := wal.PeekSeq(start)
+	seq, ok := peekSeq(start)
 	if !ok || !l.seqs.Any() {
 		return true
 	}

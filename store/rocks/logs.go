@@ -15,7 +15,6 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/lsm"
-	"kvferry/store/rocks/wal"
 )
 
 // findLogs returns the logs that a column family needs, oldest first, and collects the others in db.retired.
@@ -71,7 +70,7 @@ type walLoader struct {
 	index   uint32 // of log in origins
 	off     int64  // of the record being read
 	// take receives the entries that are not in a table yet, log by log.
-	take func(*family, wal.Entry) error
+	take func(*family, logEntry) error
 	// again is set if the logs were read before: their faults have been reported.
 	again bool
 	// noFamily holds the unnamed column families already reported; see unnamed.
@@ -163,7 +162,7 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 // batch takes the entries of a record.
 func (w *walLoader) batch(r *logfile.Reader, rec []byte, off int64) error {
 	w.off = off
-	b, err := wal.NewBatch(r, rec, off)
+	b, err := newBatch(r, rec, off)
 	if err == nil {
 		err = b.Decode(w.add)
 	}
@@ -232,7 +231,7 @@ func (w *walLoader) batchError(err error) error {
 }
 
 // add takes one entry of a write batch.
-func (w *walLoader) add(e wal.Entry) error {
+func (w *walLoader) add(e logEntry) error {
 	ks := w.byID[e.Family]
 	if ks == nil {
 		if w.db.version.Rebuilt && w.unnamed(e.Family) {
@@ -258,7 +257,7 @@ func (w *walLoader) add(e wal.Entry) error {
 }
 
 // sort takes an entry on the first pass over the logs.
-func (w *walLoader) sort(ks *family, e wal.Entry) error {
+func (w *walLoader) sort(ks *family, e logEntry) error {
 	w.log.entries++
 	if _, err := lsm.KindOf(base.Trailer(e.Seq, e.Kind)); err != nil && w.db.opts.Salvage {
 		ks.lostRow(e.Key, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.Seq}, err)

@@ -7,8 +7,8 @@ import (
 
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
+	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/manifest"
-	"kvferry/store/rocks/rocksopts"
 )
 
 // hadLogs reports whether the database ever had a log. An engine that opens one records in the MANIFEST the first log
@@ -50,7 +50,7 @@ func (db *database) needsLog() (bool, error) {
 // missingLogs handles a directory without any log that the MANIFEST expects: it returns an error if the logs are kept
 // elsewhere, and otherwise reports that they were left behind, or may have been.
 func (db *database) missingLogs() error {
-	wal, file, err := rocksopts.Newest(db.dir, "wal_dir")
+	wal, file, err := files.Option(db.dir, "wal_dir")
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/manifest"
-	"kvferry/store/rocks/wal"
 )
 
 // written is a batch of n entries from a sequence number on.
@@ -275,13 +274,13 @@ func TestComesNext(t *testing.T) {
 }
 
 // mustSeqs are the numbers of a batch.
-func mustSeqs(t *testing.T, seq, n int) wal.Range {
+func mustSeqs(t *testing.T, seq, n int) seqRange {
 	t.Helper()
-	b, err := wal.NewBatch(&logfile.Reader{}, written(seq, n), 0)
+	b, err := newBatch(&logfile.Reader{}, written(seq, n), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Decode(func(wal.Entry) error { return nil }); err != nil {
+	if err := b.Decode(func(logEntry) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	r, ok := b.Seqs()

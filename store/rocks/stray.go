@@ -17,7 +17,6 @@ import (
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/sst"
-	"kvferry/store/rocks/wal"
 )
 
 // Tables that the MANIFEST does not list are not read. A killed server leaves two kinds: the output of a flush, whose
@@ -317,12 +316,12 @@ func newHolders(ks *family) *holders {
 		h.ranges = append(h.ranges, seqRange{t.MinSeq, t.MaxSeq})
 	}
 	h.ranges = joined(h.ranges)
-	var logs []*wal.Seqs
+	var logs []*seqSet
 	for _, l := range ks.st.logs {
 		if ks.reads(l) {
 			logs = append(logs, &l.seqs)
 		}
 	}
-	h.seqs = wal.Union(logs)
+	h.seqs = union(logs)
 	return h
 }

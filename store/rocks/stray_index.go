@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"kvferry/store/rocks/lsm"
-	"kvferry/store/rocks/wal"
 )
 
 // holders finds the listed tables that may hold an entry of an unlisted table. Both kinds may be numerous, so a lookup
@@ -15,7 +14,7 @@ type holders struct {
 	tables  []*lsm.Table
 	compare func(a, b []byte) int
 	ends    [][]byte   // the largest last key in the tree that each table is the root of
-	seqs    *wal.Seqs  // of the logs that the column family reads
+	seqs    *seqSet    // of the logs that the column family reads
 	ranges  []seqRange // the sequence numbers that the tables' bounds allow for
 	last    *lsm.Table // the last table found
 	circle  bool       // the keys have no order: tables are checked one by one

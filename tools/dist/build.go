@@ -40,7 +40,8 @@ func (r *release) writePages() error {
 	if err := os.RemoveAll(r.pages); err != nil {
 		return err
 	}
-	if err := verbose(exec.Command("go", "run", "-C", "tools", "-trimpath", "./pages", filepath.Join("..", r.pages))); err != nil {
+	cmd := exec.Command("go", "run", "-C", "tools", "-trimpath", "./pages", filepath.Join("..", r.pages))
+	if err := verbose(cmd); err != nil {
 		return err
 	}
 	pages, err := filepath.Glob(filepath.Join(r.pages, "man", "*.1"))

@@ -25,7 +25,6 @@ import (
 	"kvferry/redis/rdb/crc64"
 	"kvferry/redis/state"
 	"kvferry/redis/state/commands"
-	"kvferry/redis/state/server"
 	"kvferry/store"
 )
 
@@ -92,7 +91,7 @@ func (e *engine) randomLog(seed *fixtures.Rand, dir string) (out [][]string, tol
 		return nil, nil, err
 	}
 	defer st.Close()
-	s := &server.Server{DB: st, Now: time.Now().UnixMilli()}
+	s := &state.Server{DB: st, Now: time.Now().UnixMilli()}
 	told = map[int]string{}
 	for len(out) < perLog {
 		words := redistest.Command(r, patterns)
@@ -110,7 +109,7 @@ func (e *engine) randomLog(seed *fixtures.Rand, dir string) (out [][]string, tol
 			args = append(args, []byte(w))
 		}
 		var refused *argument.ReplyError
-		var unknown *server.UnsupportedError
+		var unknown *state.UnsupportedError
 		switch err := commands.Do(s, args); {
 		case errors.As(err, &unknown) && !all:
 			continue

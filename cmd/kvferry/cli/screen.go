@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 )
 
 // The width of a help text is the terminal's within these bounds; without a terminal it is the usual one.
@@ -141,14 +141,14 @@ func (o *StandardOutput) Failed(err error) error {
 
 // ColorFlag registers --color.
 func ColorFlag(fs *pflag.FlagSet) {
-	Choose(fs, new(string), "color", Plain(paint.Auto, paint.Always, paint.Never),
+	Choose(fs, new(string), "color", Plain(page.Auto, page.Always, page.Never),
 		"colours; auto: on a terminal, unless NO_COLOR is set")
 }
 
 // Colored returns the function that says whether output has colours. Flags may not be parsed yet.
 func Colored(root *cobra.Command, terminal bool) func() bool {
 	mode := root.PersistentFlags().Lookup("color").Value
-	return func() bool { return paint.Wanted(mode.String(), terminal, os.Getenv) }
+	return func() bool { return page.WantsColor(mode.String(), terminal, os.Getenv) }
 }
 
 // StandardError paints messages. A bar is none: its lines begin with a carriage return.
@@ -159,7 +159,7 @@ type StandardError struct {
 }
 
 func NewStandardError(w io.Writer, colored func() bool) *StandardError {
-	return &StandardError{Writer: w, painted: paint.Lines(w), Colored: colored}
+	return &StandardError{Writer: w, painted: page.PaintedLines(w), Colored: colored}
 }
 
 // Write writes text, in colours if they are wanted.

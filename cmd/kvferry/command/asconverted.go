@@ -20,7 +20,7 @@ import (
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 	"kvferry/record"
 	"kvferry/redis/live"
 )
@@ -265,13 +265,13 @@ func (f *diffFlags) showConverted(w io.Writer, res *convertedDiff, rep *convert.
 	if !res.Equal {
 		verdict = "A has changed since its conversion; B has the %s that a conversion of A writes now%s\n"
 	}
-	_, err := fmt.Fprintf(paint.Report(w), verdict, record.Count(res.Alike, "record"), unit)
+	_, err := fmt.Fprintf(page.Painted(w), verdict, record.Count(res.Alike, "record"), unit)
 	return err
 }
 
 // printExplained lists what the report explains, and what it does not.
 func printExplained(w io.Writer, res *convertedDiff, rep *convert.Report) {
-	w = paint.Report(w)
+	w = page.Painted(w)
 	fmt.Fprintf(w, "explained by %s:\n", res.Report)
 	for _, l := range res.Explained {
 		how := "changed"
@@ -307,7 +307,7 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 	if !json {
 		printExplained(w, res, rep)
 		for _, f := range proof.Findings {
-			fmt.Fprintf(paint.Report(w), "B has %s %s: %s, such as %s\n", f.Severity, f.Kind, record.Number(f.Count),
+			fmt.Fprintf(page.Painted(w), "B has %s %s: %s, such as %s\n", f.Severity, f.Kind, record.Number(f.Count),
 				f.Samples[0])
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"kvferry/inspect/render"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 	"kvferry/record"
 	"kvferry/redis/live"
 )
@@ -179,7 +179,7 @@ func (k *kept) compare(cmd *cobra.Command, a, b *Dataset, w io.Writer) error {
 	explained := k.explainDifferences()
 	if k.f.format != "json" {
 		printExplained(w, k.res, k.rep)
-		fmt.Fprint(paint.Report(w), strings.Join(k.lines, ""))
+		fmt.Fprint(page.Painted(w), strings.Join(k.lines, ""))
 	}
 	if !explained {
 		list := func(d *compare.Difference) error {
@@ -211,7 +211,7 @@ func (k *kept) finish(printer *render.DiffPrinter, w io.Writer, explained bool) 
 		case k.res.Kept == 0:
 			verdict = "equal as converted: the server has the %s that the conversion of A writes\n"
 		}
-		_, err = fmt.Fprintf(paint.Report(w), verdict, record.Count(k.res.Alike+k.res.Records, "record"))
+		_, err = fmt.Fprintf(page.Painted(w), verdict, record.Count(k.res.Alike+k.res.Records, "record"))
 	}
 	if err == nil && !k.res.Equal {
 		return &cli.ExitError{Code: cli.ExitFindings}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/cmd/kvferry/cli"
-	"kvferry/serve/cluster"
+	"kvferry/serve"
 	"kvferry/serve/keyspace"
 )
 
@@ -26,16 +26,16 @@ func (f *clusterFlags) Register(cmd *cobra.Command) {
 }
 
 // cluster returns the cluster; nil without --slots.
-func (f *clusterFlags) cluster(listeners []net.Listener, tls bool) (*cluster.Cluster, error) {
+func (f *clusterFlags) cluster(listeners []net.Listener, tls bool) (*serve.Cluster, error) {
 	if f.slots == "" {
 		if len(f.nodes) > 0 {
 			return nil, cli.Usagef("--cluster-node goes with --slots")
 		}
 		return nil, nil
 	}
-	var self cluster.Node
+	var self serve.Node
 	var err error
-	if self.Slots, err = cluster.ParseSlots(f.slots); err != nil {
+	if self.Slots, err = serve.ParseSlots(f.slots); err != nil {
 		return nil, cli.Usagef("--slots: %w", err)
 	}
 	for _, l := range listeners {
@@ -43,13 +43,13 @@ func (f *clusterFlags) cluster(listeners []net.Listener, tls bool) (*cluster.Clu
 			self.Address = addr.String()
 		}
 	}
-	var others []cluster.Node
+	var others []serve.Node
 	for _, text := range f.nodes {
-		n := cluster.Node{Slots: self.Slots}
+		n := serve.Node{Slots: self.Slots}
 		address, slots, more := strings.Cut(text, ",")
 		n.Address = address
 		if more {
-			n.Slots, err = cluster.ParseSlots(slots)
+			n.Slots, err = serve.ParseSlots(slots)
 		}
 		if _, _, bad := net.SplitHostPort(address); bad != nil {
 			err = bad
@@ -63,7 +63,7 @@ func (f *clusterFlags) cluster(listeners []net.Listener, tls bool) (*cluster.Clu
 			others = append(others, n)
 		}
 	}
-	c, err := cluster.New(self, others)
+	c, err := serve.NewCluster(self, others)
 	if err != nil {
 		return nil, cli.Usagef("--cluster-node: %w", err)
 	}

@@ -24,7 +24,6 @@ import (
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/page"
-	"kvferry/internal/text/paint"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"
@@ -205,7 +204,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	show.End(err)
 	var unsaid error
 	if f.assemble && rep == nil && err == nil {
-		_, unsaid = fmt.Fprintln(paint.Report(cmd.OutOrStdout()), "assembled: run --prove on any machine, and then --finish")
+		_, unsaid = fmt.Fprintln(page.Painted(cmd.OutOrStdout()), "assembled: run --prove on any machine, and then --finish")
 	}
 	if rep != nil {
 		only := chosen(o.Selection, f.choice.keyFile, rep.Now)
@@ -237,7 +236,7 @@ func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.
 		}
 	} else {
 		columns, rows := cli.ScreenSize(w)
-		w = paint.Report(w)
+		w = page.Painted(w)
 		report.Print(text, rep, only, compare)
 		report.WithTitle(text, columns, rows)
 	}

@@ -12,7 +12,6 @@ import (
 	"kvferry/convert"
 	"kvferry/internal/pass"
 	"kvferry/internal/text/page"
-	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -60,7 +59,7 @@ func (f *convertFlags) runProof(cmd *cobra.Command, o *convert.Options, show *cl
 		_, err = fmt.Fprintf(text, "proof %s: %s read back\n", f.prove.Part, contentText(rep.Fingerprint))
 	}
 	if err == nil {
-		_, err = text.WriteTo(paint.Report(cmd.OutOrStdout()))
+		_, err = text.WriteTo(page.Painted(cmd.OutOrStdout()))
 	}
 	return err
 }
@@ -88,7 +87,7 @@ func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *cli
 		err = printPart(text, rep)
 	}
 	if err == nil {
-		_, err = text.WriteTo(paint.Report(cmd.OutOrStdout()))
+		_, err = text.WriteTo(page.Painted(cmd.OutOrStdout()))
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 
 	"kvferry/ardb"
 	"kvferry/ardb/codec"
-	"kvferry/ardb/merge"
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/record"
@@ -23,7 +22,7 @@ import (
 func rawKeys(t *testing.T, dir, keyspace string) (out [][]byte) {
 	t.Helper()
 	st, err := rocks.Open(context.Background(), dir,
-		&store.Options{Comparers: []store.Comparer{codec.Comparer(), codec.LevelDBComparer()}, Merger: merge.Merger()})
+		&store.Options{Comparers: []store.Comparer{codec.Comparer(), codec.LevelDBComparer()}, Merger: ardb.Merger()})
 	if err != nil {
 		t.Fatal(err)
 	}

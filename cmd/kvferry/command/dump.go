@@ -13,7 +13,6 @@ import (
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect/dump"
 	"kvferry/inspect/render"
-	"kvferry/inspect/render/form"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/resp"
@@ -252,12 +251,12 @@ func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 }
 
 // table makes an encoder of hashes as a table. It reads them for their columns unless these are given.
-func (f *dumpFlags) table(ctx context.Context, d *Dataset, cells form.CSV) (dump.Encoder, error) {
-	e := &form.Wide{Cells: cells, Columns: f.columns, Chosen: len(f.columns) > 0, Limit: f.read.source.Memory() / 8}
+func (f *dumpFlags) table(ctx context.Context, d *Dataset, cells render.CSV) (dump.Encoder, error) {
+	e := &render.Wide{Cells: cells, Columns: f.columns, Chosen: len(f.columns) > 0, Limit: f.read.source.Memory() / 8}
 	if e.Chosen {
 		return e, nil
 	}
-	names, report := new(form.Columns), d.Scan.Report
+	names, report := new(render.Columns), d.Scan.Report
 	d.Scan.Report = nil // the second pass reports
 	dumper := dump.New(io.Discard, &dump.Options{Scan: d.Scan, Encoder: names, Limit: f.limit, Dead: f.dead})
 	err := d.orderedOnce(ctx, func() error { return dumper.Run(ctx) }, func() bool { return false })
@@ -268,30 +267,30 @@ func (f *dumpFlags) table(ctx context.Context, d *Dataset, cells form.CSV) (dump
 
 // encoder makes the encoder of the requested format.
 func (f *dumpFlags) encoder(ctx context.Context, d *Dataset) (dump.Encoder, error) {
-	lines := form.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Objects: f.jsonStyle == "object"}}
+	lines := render.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Objects: f.jsonStyle == "object"}}
 	switch f.format {
 	case "json":
-		return &form.Document{Lines: lines}, nil
+		return &render.Document{Lines: lines}, nil
 	case formatArrow:
 		binary := slices.ContainsFunc(d.Opened.Source.Databases(), func(db string) bool { return !utf8.ValidString(db) })
 		return parquet.NewArrow(f.text, binary, d.Scan.Memory), nil
 	case "raw":
-		return new(form.Raw), nil
+		return new(render.Raw), nil
 	case "names":
-		return &form.Keys{Names: true}, nil
+		return &render.Keys{Names: true}, nil
 	case "text":
 		if f.keysOnly {
-			return new(form.Keys), nil
+			return new(render.Keys), nil
 		}
-		return &form.Values{Lines: lines}, nil
+		return &render.Values{Lines: lines}, nil
 	case "csv":
-		cells := form.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Safe: f.csvSafe}
+		cells := render.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Safe: f.csvSafe}
 		if f.wide {
 			return f.table(ctx, d, cells)
 		}
 		return &cells, nil
 	case "sql":
-		return new(form.SQL), nil
+		return new(render.SQL), nil
 	case "resp":
 		dbs := d.Databases()
 		if f.dead {

@@ -14,14 +14,13 @@ import (
 
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
-	"kvferry/convert/export"
-	convertpaths "kvferry/convert/paths"
+	"kvferry/convert/work"
 	"kvferry/inspect/dump"
 	"kvferry/inspect/redismem"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 	"kvferry/parquet"
 	"kvferry/record"
 )
@@ -84,7 +83,7 @@ func (a *App) uploadParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes 
 	if n, err = a.dumpParquet(cmd, &local, d, notes); err != nil {
 		return n, err
 	}
-	list, err := convertpaths.List(local.output)
+	list, err := work.List(local.output)
 	if err != nil {
 		return n, err
 	}
@@ -117,9 +116,9 @@ func (a *App) dumpInParts(cmd *cobra.Command, f *dumpFlags, location string) (er
 		return f.read.hint(err)
 	}
 	j := &parquetJob{a: a, f: f, d: d, show: show, notes: &noted{w: show, cmd: cmd, of: []string{location}}}
-	run := &export.Run{Job: j, Source: export.Place{Path: d.Found.Location.Path, Format: d.Found.Format.Name()},
+	run := &work.Export{Job: j, Source: work.ExportPlace{Path: d.Found.Location.Path, Format: d.Found.Format.Name()},
 		WALDir: f.read.source.walDir,
-		Target: export.Place{Path: f.output, Format: parquet.Name}, Tool: a.Build.Version, Options: f.partOptions(cmd),
+		Target: work.ExportPlace{Path: f.output, Format: parquet.Name}, Tool: a.Build.Version, Options: f.partOptions(cmd),
 		Now: d.Scan.Now}
 	if f.finish {
 		return j.finish(cmd, run)
@@ -262,7 +261,7 @@ func partOf(data []byte) (*writtenPart, error) {
 }
 
 // finish makes the directory of all parts.
-func (j *parquetJob) finish(cmd *cobra.Command, run *export.Run) error {
+func (j *parquetJob) finish(cmd *cobra.Command, run *work.Export) error {
 	rep, err := run.Finish(cmd.Context())
 	j.show.End(err)
 	if err != nil || rep.Already {
@@ -274,7 +273,7 @@ func (j *parquetJob) finish(cmd *cobra.Command, run *export.Run) error {
 }
 
 // print prints the report of a part.
-func (j *parquetJob) print(cmd *cobra.Command, rep *export.Report) error {
+func (j *parquetJob) print(cmd *cobra.Command, rep *work.ExportReport) error {
 	s := partState{part: pass.Part{K: rep.Part, N: rep.Parts}, already: rep.Already, finished: rep.Files == nil,
 		missing: len(rep.Missing), tasks: rep.Tasks, all: rep.AllTasks}
 	failed := false
@@ -285,5 +284,5 @@ func (j *parquetJob) print(cmd *cobra.Command, rep *export.Report) error {
 		}
 		s.content, failed = record.Count(p.Records, "record"), p.Errors > 0
 	}
-	return errors.Join(s.print(paint.Report(cmd.OutOrStdout()), nil), verdict(failed))
+	return errors.Join(s.print(page.Painted(cmd.OutOrStdout()), nil), verdict(failed))
 }

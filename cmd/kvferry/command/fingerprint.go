@@ -16,7 +16,7 @@ import (
 	"kvferry/inspect/render"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/object"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 )
 
 const fingerprintHelp = `Print the fingerprint of a dataset as JSON: counts and digests by database and type. Two datasets
@@ -153,7 +153,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	if text := takenText(with); text != "" {
 		both = ", both with " + text
 	}
-	fmt.Fprintf(paint.Report(cmd.OutOrStdout()), "%s: %s %s%s\n", object.Shown(location), verdict, f.check, both)
+	fmt.Fprintf(page.Painted(cmd.OutOrStdout()), "%s: %s %s%s\n", object.Shown(location), verdict, f.check, both)
 	if len(diffs) == 0 {
 		return r.printed(nil, got.Records())
 	}

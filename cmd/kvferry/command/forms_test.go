@@ -21,7 +21,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"kvferry/ardb/merge"
+	"kvferry/ardb"
 	"kvferry/cmd/kvferry/cli"
 )
 
@@ -372,8 +372,8 @@ func (r *redisServer) check(t *testing.T, l line) {
 	switch l.Type {
 	case "string":
 		v, _ := r.do(t, "GET", key).(string)
-		if merge.RedisStale([]byte(v)) { // Ardb stores this mark elsewhere
-			v = string(merge.FromRedis([]byte(v)))
+		if ardb.RedisStale([]byte(v)) { // Ardb stores this mark elsewhere
+			v = string(ardb.FromRedis([]byte(v)))
 		}
 		add("", "", "", v, "", "")
 	case "hash":

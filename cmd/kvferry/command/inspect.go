@@ -10,7 +10,6 @@ import (
 
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect"
-	"kvferry/inspect/keyshape"
 	"kvferry/inspect/render"
 	"kvferry/inspect/stats"
 	"kvferry/internal/sys/object"
@@ -103,10 +102,10 @@ func (a *App) inspect() *cobra.Command {
 		maxTop))
 	cli.Choose(fs, &f.print, "format", inspectFormats, "output format, also as -f NAME")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
-	f.delimiter, f.depth = keyshape.Auto, keyshape.MaxDepth
+	f.delimiter, f.depth = stats.Auto, stats.MaxDepth
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")
-	fs.Var(cli.Number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth",
-		fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", keyshape.MaxDepth))
+	fs.Var(cli.Number(&f.depth, 1, stats.MaxDepth), "prefix-depth",
+		fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", stats.MaxDepth))
 	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always on for Redis files and servers")
 	fs.Var(&f.part, "part", partUsage)
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)

@@ -12,7 +12,7 @@ import (
 
 	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
@@ -506,8 +506,8 @@ func (p *prediction) hyperLogLog(native string, v []byte) []byte {
 		return v // a marked type in both formats
 	}
 	if p.target == "kvrocks" {
-		dense, ok := hlldialect.Dense(nil, v)
-		if hyll && !hlldialect.IsStale(v) || len(v) == rawLogLog {
+		dense, ok := hll.Dense(nil, v)
+		if hyll && !hll.IsStale(v) || len(v) == rawLogLog {
 			p.losses["hyperloglog"]++
 		}
 		if ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/cmd/kvferry/cli"
-	convertpaths "kvferry/convert/paths"
+	"kvferry/convert/work"
 	"kvferry/inspect"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/object"
@@ -110,7 +110,7 @@ func (p *partFlag) begin(a *App, cmd *cobra.Command, d *Dataset, read *ReadFlags
 		return nil, nil
 	}
 	d.Scan.Share = p.Part
-	path, files, err := convertpaths.Source(d.Found.Location.Path, read.source.walDir)
+	path, files, err := work.Source(d.Found.Location.Path, read.source.walDir)
 	if err != nil {
 		return nil, err
 	}

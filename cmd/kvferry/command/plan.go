@@ -13,7 +13,6 @@ import (
 	"kvferry/format"
 	"kvferry/inspect/verify"
 	"kvferry/internal/text/page"
-	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -84,7 +83,7 @@ func (a *App) runPlan(cmd *cobra.Command, f *planFlags, src, dst string) error {
 		if f.format == "text" {
 			text = page.Render(text, cli.HelpWidth(w))
 		}
-		_, err := io.WriteString(paint.Report(w), text)
+		_, err := io.WriteString(page.Painted(w), text)
 		return err
 	})
 	if err == nil && b.Loss != nil {

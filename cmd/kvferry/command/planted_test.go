@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/ardb"
 	"kvferry/ardb/codec"
-	"kvferry/ardb/merge"
 	"kvferry/blackwidow"
 	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
@@ -145,7 +145,7 @@ type rows struct {
 func alter(t testing.TB, dir string, change func(r *rows)) {
 	t.Helper()
 	opts := &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(),
-		[]store.Comparer{codec.Comparer()}), Merger: merge.Merger()}
+		[]store.Comparer{codec.Comparer()}), Merger: ardb.Merger()}
 	tables, err := filepath.Glob(filepath.Join(dir, "*.ldb"))
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"kvferry/cmd/kvferry/cli"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/text/page"
 )
 
 // commands lists the subcommands.
@@ -62,7 +62,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	code, name := ExitCode(err), "kvferry:"
 	if said.Colored() {
-		name = paint.Error(name)
+		name = page.PaintedError(name)
 	}
 	var exit *cli.ExitError
 	switch {

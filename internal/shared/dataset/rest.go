@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"kvferry/format"
-	"kvferry/internal/shared/findings"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -57,7 +56,7 @@ type Rest struct {
 
 	it    store.Iterator
 	tally record.Tally
-	limit findings.Limit
+	limit Limit
 }
 
 // ReadError is an error of reading other rows to judge a row.
@@ -129,7 +128,7 @@ func (r *Rest) row(e *format.Env, raw, value []byte) error {
 	}
 	if err != nil {
 		class = record.Malformed
-		if kind := findings.ValueKind(err); r.limit.Tell(kind) {
+		if kind := ValueKind(err); r.limit.Tell(kind) {
 			f := record.Finding{Kind: kind, Severity: record.Error, Type: r.Type, Place: r.it.Place(),
 				Detail: fmt.Sprintf("row %s: %v", record.Quote(raw), err)}
 			if r.User != nil {

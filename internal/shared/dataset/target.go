@@ -11,7 +11,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/sys/parallel"
+	"kvferry/internal/sys/pace"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -178,7 +178,7 @@ func (t *Target) Finish(ctx context.Context) (format.Source, error) {
 
 // finishStores finishes several stores at once: each waits for the disk more than it works.
 func (t *Target) finishStores(ctx context.Context) error {
-	return parallel.Each(len(t.dbs)*len(t.parts), runtime.GOMAXPROCS(0), func(n int) error {
+	return pace.Each(len(t.dbs)*len(t.parts), runtime.GOMAXPROCS(0), func(n int) error {
 		part, b := n%len(t.parts), t.dbs[n/len(t.parts)].builders[n%len(t.parts)]
 		if err := ctx.Err(); err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -71,7 +71,7 @@ func (r *Reader) reject(i int, row *store.Row, place record.Place) {
 	kind, wrong := FindBadRowKey, errNotOfType
 	if r.cur.Wrong != nil {
 		if err := r.cur.Wrong(&r.m, row.Value); err != nil {
-			kind, wrong = findings.ValueKind(err), err
+			kind, wrong = dataset.ValueKind(err), err
 		}
 	}
 	r.malformed(i, kind, r.h.Key, row.Key, place, wrong)

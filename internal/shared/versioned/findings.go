@@ -1,6 +1,6 @@
 package versioned
 
-import "kvferry/internal/shared/findings"
+import "kvferry/internal/shared/dataset"
 
 // Kinds of findings.
 const (
@@ -13,8 +13,8 @@ const (
 	// FindCountMismatch: a meta row's count is not the number of its rows.
 	FindCountMismatch = "count-mismatch"
 	// FindBadKeyLength, FindBadRowKey: the key of a row cannot be decoded.
-	FindBadKeyLength = findings.FindBadKeyLength
-	FindBadRowKey    = findings.FindBadRowKey
+	FindBadKeyLength = dataset.FindBadKeyLength
+	FindBadRowKey    = dataset.FindBadRowKey
 	// FindSameKey: several meta rows decode to the same user key.
 	FindSameKey = "colliding-keys"
 
@@ -37,4 +37,4 @@ const (
 )
 
 // keyKind returns the kind of finding for an error in a row's key.
-func (p *Pass) keyKind(err error) string { return findings.KeyKind(err, p.store.Layout.LenField) }
+func (p *Pass) keyKind(err error) string { return dataset.KeyKind(err, p.store.Layout.LenField) }

@@ -7,14 +7,13 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/findings"
 	"kvferry/record"
 	"kvferry/store"
 )
 
 func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, e *format.Env, memory int64) *Pass {
 	p := &Pass{ctx: ctx, store: s, types: t & s.Types(), span: span, env: e, memory: memory,
-		tallies: make([]record.Tally, len(s.data)), limit: findings.Limit{Deep: e.Deep}}
+		tallies: make([]record.Tally, len(s.data)), limit: dataset.Limit{Deep: e.Deep}}
 	p.now = e.Now.UnixMilli()
 	if s.Layout.Clock != nil {
 		p.now = s.Layout.Clock(e.Now)
@@ -230,7 +229,7 @@ func (p *Pass) decodeString(s *record.Record, e *record.Element, row *store.Row,
 	m, c := &p.m, p.store.strings
 	m.Key = s.Key
 	if err := c.DecodeMeta(m, row.Value); err != nil {
-		p.Malformed(findings.ValueKind(err), s.Key, row.Key, batch.PlaceAt(i), err)
+		p.Malformed(dataset.ValueKind(err), s.Key, row.Key, batch.PlaceAt(i), err)
 		return false
 	}
 	e.Value, s.ExpireMS = m.Value, m.ExpireMS

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/findings"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"
@@ -95,7 +94,7 @@ func (r *Reader) decodeMeta(raw, value []byte) (alive bool, err error) {
 	}
 	if l.Own != nil {
 		if own, err := l.Own(raw, value); err != nil {
-			r.Malformed(findings.ValueKind(err), nil, raw, r.metas.Place(), err)
+			r.Malformed(dataset.ValueKind(err), nil, raw, r.metas.Place(), err)
 			return false, nil
 		} else if own {
 			r.meta.Rows[record.Housekeeping]++
@@ -108,7 +107,7 @@ func (r *Reader) decodeMeta(raw, value []byte) (alive bool, err error) {
 	}
 	if l.TypeOf != nil {
 		if r.h.Type, err = r.store.typeOf(value); err != nil {
-			r.Malformed(findings.ValueKind(err), m.Key, raw, r.metas.Place(), err)
+			r.Malformed(dataset.ValueKind(err), m.Key, raw, r.metas.Place(), err)
 			return false, r.buryTypes()
 		}
 	}
@@ -128,7 +127,7 @@ func (r *Reader) decodeMeta(raw, value []byte) (alive bool, err error) {
 		return false, err
 	}
 	if err := bad; err != nil {
-		kind, class := findings.ValueKind(err), record.Orphan
+		kind, class := dataset.ValueKind(err), record.Orphan
 		if kind == record.FindNewer {
 			class = record.Malformed // the rows belong to the record, but in an unknown form
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"kvferry/internal/shared/zsetcheck"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store"
@@ -105,16 +104,16 @@ func (r *Reader) entry(row *store.Row, skip, i int) (member []byte, bits uint64,
 // compareScores reads a zset again whose index does not match its members, and reports each difference.
 func (r *Reader) compareScores() error {
 	j := &scoreJudge{r: r, rows: len(r.prefixOf(r.cur.data)), entries: len(r.prefixOf(r.cur.index))}
-	members := zsetcheck.Rows{Keyspace: r.dataSpace(), Decode: j.member}
+	members := zsetRows{Keyspace: r.dataSpace(), Decode: j.member}
 	members.From, members.To = r.cur.DataRows.Range(r.h.Key)
-	index := zsetcheck.Rows{Keyspace: r.indexSpace(), Decode: j.entry}
+	index := zsetRows{Keyspace: r.indexSpace(), Decode: j.entry}
 	index.From, index.To = r.cur.IndexRows.Range(r.h.Key)
 	o := extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir, Compare: r.cur.CompareNames}
 	if r.cur.Lone {
 		o.Memory /= 2
 		j.lones = extsort.New(o)
 	}
-	lone, err := zsetcheck.Compare(members, index, o, j)
+	lone, err := compareZset(members, index, o, j)
 	if err = errors.Join(err, j.failed, r.keepLones(j.lones)); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/record"
 )
@@ -48,7 +48,7 @@ func (r *Reader) ownRow(i int, key, value []byte, place record.Place) bool {
 	own, err := r.store.Layout.Own(key, value)
 	switch {
 	case err != nil:
-		r.malformed(i, findings.ValueKind(err), nil, key, place, err)
+		r.malformed(i, dataset.ValueKind(err), nil, key, place, err)
 	case own:
 		r.tallies[i].Rows[record.Housekeeping]++
 	}
@@ -68,14 +68,14 @@ func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byt
 	case keyErr != nil:
 		r.malformed(i, r.keyKind(keyErr), user, raw, place, keyErr)
 	case valueErr != nil:
-		r.malformed(i, findings.ValueKind(valueErr), user, raw, place, valueErr)
+		r.malformed(i, dataset.ValueKind(valueErr), user, raw, place, valueErr)
 	}
 	return user, keyErr == nil && valueErr == nil
 }
 
 // spoils reports whether err makes the record of the meta row unreadable. If so, it counts the row as malformed.
 func (r *Reader) spoils(err error) bool {
-	var unreadable *findings.Error
+	var unreadable *dataset.KindError
 	if !errors.As(err, &unreadable) {
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"kvferry/format"
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
@@ -76,8 +76,8 @@ type Pass struct {
 	// unplaced is true if the current record has no meta row.
 	unplaced bool
 
-	limit  findings.Limit // of findings about the current record
-	accept Judge          // nil: all records are accepted
+	limit  dataset.Limit // of findings about the current record
+	accept Judge         // nil: all records are accepted
 }
 
 // orphans groups consecutive rows without a meta row, so that a lost record is one finding.

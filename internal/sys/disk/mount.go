@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"kvferry/internal/sys/parallel"
+	"kvferry/internal/sys/pace"
 )
 
 // FS is a place of files other than the local disk, such as a bucket of an object store. It is only read. Names are
@@ -262,7 +262,7 @@ const together = 16
 // takes some round trips. It ignores other paths.
 func Together(path string, n int, do func(i int)) {
 	if IsMounted(path) {
-		_ = parallel.Each(n, together, func(i int) error { do(i); return nil })
+		_ = pace.Each(n, together, func(i int) error { do(i); return nil })
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 
-	"kvferry/internal/sys/parallel"
+	"kvferry/internal/sys/pace"
 )
 
 // Syncer syncs files in the background, so that their writers do not wait for the disk after each file.
@@ -53,14 +53,14 @@ const syncsAtOnce = 4
 
 // SyncAll syncs files, several in parallel.
 func SyncAll(paths []string) error {
-	return parallel.Each(len(paths), syncsAtOnce, func(i int) error { return SyncPath(paths[i]) })
+	return pace.Each(len(paths), syncsAtOnce, func(i int) error { return SyncPath(paths[i]) })
 }
 
 // DropCached syncs files and drops their pages from the page cache, several files in parallel, so that later reads come
 // from the disk. why is the reason if pages may remain. Files on a file system in memory stay in memory.
 func DropCached(paths []string) (why string, err error) {
 	reasons := make([]string, len(paths))
-	err = parallel.Each(len(paths), syncsAtOnce, func(i int) (err error) {
+	err = pace.Each(len(paths), syncsAtOnce, func(i int) (err error) {
 		f, err := OpenFile(paths[i], os.O_RDWR, 0) // Windows syncs only files that are open for writing
 		if err != nil {
 			return err

@@ -20,7 +20,6 @@ import (
 
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/pace"
-	"kvferry/internal/sys/parallel"
 )
 
 const (
@@ -296,7 +295,7 @@ func (t *Target) Upload(ctx context.Context, u *Upload, root string, files []Fil
 	if err != nil {
 		return err
 	}
-	return parallel.Each(len(jobs), u.requests(), func(i int) error {
+	return pace.Each(len(jobs), u.requests(), func(i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"kvferry/internal/sys/pace"
-	"kvferry/internal/sys/parallel"
 )
 
 // withdrawTime bounds the removal of an upload.
@@ -67,7 +66,7 @@ func (t *Target) withdraw(r *requests, u *Upload) error {
 	remove := func(key string) error {
 		return r.retry("remove", t.s3.address(key), func() error { return t.s3.remove(r.ctx, key) })
 	}
-	err = parallel.Each(len(keys), u.requests(), func(i int) error { return remove(keys[i]) })
+	err = pace.Each(len(keys), u.requests(), func(i int) error { return remove(keys[i]) })
 	if err == nil && t.dir {
 		err = remove(t.marker())
 	}

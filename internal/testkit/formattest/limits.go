@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 )
 
@@ -88,10 +88,10 @@ func Unchanged(t testing.TB, dst format.Target) {
 	if one := dst.Unchanged(together(plain)); one != 1 {
 		t.Errorf("a plain string is not held as it is")
 	}
-	sparse := append([]byte("HYLL\x01"), make([]byte, hlldialect.HeaderSize)...)
-	dense, _ := hlldialect.Dense(nil, append([]byte("HYLL\x00"), make([]byte, hlldialect.DenseSize-5)...))
+	sparse := append([]byte("HYLL\x01"), make([]byte, hll.HeaderSize)...)
+	dense, _ := hll.Dense(nil, append([]byte("HYLL\x00"), make([]byte, hll.DenseSize-5)...))
 	for _, key := range []string{"", "k", "k\x00", "a\x00b"} {
-		for _, value := range [][]byte{nil, []byte("HYLL"), sparse, dense, make([]byte, hlldialect.RawSize)} {
+		for _, value := range [][]byte{nil, []byte("HYLL"), sparse, dense, make([]byte, hll.RawSize)} {
 			for _, ms := range []int64{0, -5000, -1, 1, 1000, 1700000000001, math.MaxInt32 * 1000, math.MaxInt32*1000 + 1000,
 				math.MaxUint32 * 1000, math.MaxUint32*1000 + 1000, 1 << 50} {
 				checkUnchanged(t, dst, plain, stringOf(key, value, ms))

@@ -9,31 +9,30 @@ import (
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // Now is the time of the servers.
 var Now = time.UnixMilli(1_700_000_000_000)
 
 // New returns an empty server that is closed when the test ends.
-func New(t *testing.T) *server.Server {
+func New(t *testing.T) *state.Server {
 	t.Helper()
 	return Sized(t, 1<<20)
 }
 
 // Sized is New with this memory limit for the state.
-func Sized(t *testing.T, memory int64) *server.Server {
+func Sized(t *testing.T, memory int64) *state.Server {
 	t.Helper()
 	db, err := state.New(state.Options{TempDir: t.TempDir(), Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &server.Server{DB: db, Now: Now.UnixMilli()}
+	return &state.Server{DB: db, Now: Now.UnixMilli()}
 }
 
 // Made returns a server after do has run the commands, one per line.
-func Made(t *testing.T, do func(*server.Server, [][]byte) error, lines string) *server.Server {
+func Made(t *testing.T, do func(*state.Server, [][]byte) error, lines string) *state.Server {
 	t.Helper()
 	s := New(t)
 	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
@@ -57,7 +56,7 @@ func Words(line string) [][]byte {
 }
 
 // Contents seals the state and reads all keys, in the form of redistest.Form.
-func Contents(t *testing.T, s *server.Server) map[string]string {
+func Contents(t *testing.T, s *state.Server) map[string]string {
 	t.Helper()
 	if err := s.DB.Seal(); err != nil {
 		t.Fatal(err)

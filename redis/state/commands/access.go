@@ -2,7 +2,7 @@ package commands
 
 import (
 	"kvferry/internal/shared/argument"
-	"kvferry/redis/state/server"
+	"kvferry/redis/state"
 )
 
 // access is how a command uses a key.
@@ -22,10 +22,10 @@ type use struct {
 }
 
 // finder returns the keys of a command that has its least number of arguments, or none if it cannot find them.
-type finder func(s *server.Server, a [][]byte) []use
+type finder func(s *state.Server, a [][]byte) []use
 
 // uses returns the keys of some arguments, of the selected database.
-func uses(s *server.Server, how access, args ...[]byte) []use {
+func uses(s *state.Server, how access, args ...[]byte) []use {
 	out := make([]use, len(args))
 	for i, key := range args {
 		out[i] = use{s.DB.Selected(), key, how}
@@ -35,19 +35,19 @@ func uses(s *server.Server, how access, args ...[]byte) []use {
 
 // one is the finder of commands whose first argument is their only key.
 func one(how access) finder {
-	return func(s *server.Server, a [][]byte) []use { return uses(s, how, a[1]) }
+	return func(s *state.Server, a [][]byte) []use { return uses(s, how, a[1]) }
 }
 
 // two is the finder of commands with two keys.
 func two(first, second access) finder {
-	return func(s *server.Server, a [][]byte) []use {
+	return func(s *state.Server, a [][]byte) []use {
 		return append(uses(s, first, a[1]), uses(s, second, a[2])...)
 	}
 }
 
 // every is the finder of commands whose arguments, or every step-th of them, are keys, except the last but.
 func every(how access, step, but int) finder {
-	return func(s *server.Server, a [][]byte) (out []use) {
+	return func(s *state.Server, a [][]byte) (out []use) {
 		for i := 1; i < len(a)-but; i += step {
 			out = append(out, use{s.DB.Selected(), a[i], how})
 		}
@@ -57,7 +57,7 @@ func every(how access, step, but int) finder {
 
 // into is the finder of commands that make the key a[i] from the keys after it.
 func into(i int) finder {
-	return func(s *server.Server, a [][]byte) []use {
+	return func(s *state.Server, a [][]byte) []use {
 		return append(uses(s, writes, a[i]), uses(s, reads, a[i+1:]...)...)
 	}
 }
@@ -65,7 +65,7 @@ func into(i int) finder {
 // counted is the finder of commands with numkeys at a[i] and that number of keys after it; ahead is their
 // access to a[1:i].
 func counted(i int, how, ahead access) finder {
-	return func(s *server.Server, a [][]byte) []use {
+	return func(s *state.Server, a [][]byte) []use {
 		var out []use
 		if ahead != 0 {
 			out = uses(s, ahead, a[1:i]...)
@@ -80,7 +80,7 @@ func counted(i int, how, ahead access) finder {
 
 // stored is the finder of GEORADIUS and SORT: a key, and the keys named by options.
 func stored(from int, names ...string) finder {
-	return func(s *server.Server, a [][]byte) []use {
+	return func(s *state.Server, a [][]byte) []use {
 		out := uses(s, reads, a[1])
 		for i := from; i+1 < len(a); i++ {
 			for _, name := range names {
@@ -94,7 +94,7 @@ func stored(from int, names ...string) finder {
 }
 
 // setKeys is the finder of SET: without a condition it overwrites any value.
-func setKeys(s *server.Server, a [][]byte) []use {
+func setKeys(s *state.Server, a [][]byte) []use {
 	if len(a) == 3 || len(a) == 5 && expiryUnits[string(s.Upper(a[3]))] != 0 {
 		return uses(s, writes, a[1])
 	}
@@ -102,7 +102,7 @@ func setKeys(s *server.Server, a [][]byte) []use {
 }
 
 // msetexKeys is the finder of MSETEX: numkeys, numkeys pairs of key and value, and options.
-func msetexKeys(s *server.Server, a [][]byte) (out []use) {
+func msetexKeys(s *state.Server, a [][]byte) (out []use) {
 	pairs, _, err := msetexPairs(a)
 	if err != nil {
 		return nil
@@ -114,10 +114,10 @@ func msetexKeys(s *server.Server, a [][]byte) (out []use) {
 }
 
 // bitopKeys is the finder of BITOP: operation, target, sources.
-func bitopKeys(s *server.Server, a [][]byte) []use { return into(2)(s, a) }
+func bitopKeys(s *state.Server, a [][]byte) []use { return into(2)(s, a) }
 
 // pfcountKeys is the finder of PFCOUNT, which writes the count of a single key into it.
-func pfcountKeys(s *server.Server, a [][]byte) []use {
+func pfcountKeys(s *state.Server, a [][]byte) []use {
 	if len(a) > 2 {
 		return uses(s, reads, a[1:]...)
 	}
@@ -125,12 +125,12 @@ func pfcountKeys(s *server.Server, a [][]byte) []use {
 }
 
 // pfmergeKeys is the finder of PFMERGE: target, sources.
-func pfmergeKeys(s *server.Server, a [][]byte) []use {
+func pfmergeKeys(s *state.Server, a [][]byte) []use {
 	return append(uses(s, update, a[1]), uses(s, reads, a[2:]...)...)
 }
 
 // moveKeys is the finder of MOVE: a key in two databases.
-func moveKeys(s *server.Server, a [][]byte) []use {
+func moveKeys(s *state.Server, a [][]byte) []use {
 	db, err := database(a[2])
 	if err != nil {
 		return nil
@@ -149,7 +149,7 @@ func replaced(options [][]byte) access {
 }
 
 // copyKeys is the finder of COPY: source, and target, which DB puts into another database. It skips unknown options.
-func copyKeys(s *server.Server, a [][]byte) []use {
+func copyKeys(s *state.Server, a [][]byte) []use {
 	to := use{s.DB.Selected(), a[2], replaced(a[3:])}
 	for i := 3; i < len(a); i++ {
 		if argument.Is(a[i], "DB") {
@@ -163,15 +163,15 @@ func copyKeys(s *server.Server, a [][]byte) []use {
 }
 
 // second is the finder of commands whose key follows a subcommand.
-func second(s *server.Server, a [][]byte) []use { return uses(s, update, a[2]) }
+func second(s *state.Server, a [][]byte) []use { return uses(s, update, a[2]) }
 
 // restoreKeys is the finder of RESTORE.
-func restoreKeys(s *server.Server, a [][]byte) []use { return uses(s, replaced(a[4:]), a[1]) }
+func restoreKeys(s *state.Server, a [][]byte) []use { return uses(s, replaced(a[4:]), a[1]) }
 
 // behind is the finder of XREADGROUP and MIGRATE: the arguments after word have the keys in the first of parts
 // equal parts. Without word, the key is a[at].
 func behind(word string, parts, at int) finder {
-	return func(s *server.Server, a [][]byte) []use {
+	return func(s *state.Server, a [][]byte) []use {
 		for i := range a {
 			if rest := a[i+1:]; i > 0 && argument.Is(a[i], word) {
 				return uses(s, update, rest[:len(rest)/parts]...)
@@ -187,7 +187,7 @@ func behind(word string, parts, at int) finder {
 // Lose handles a command of unknown effect: it marks the keys that the command writes as lost, for a reason that only the
 // caller interprets. named is false if their names cannot be found. Lose then marks every argument that is a key, and any
 // other key of the database may differ, too.
-func Lose(s *server.Server, args [][]byte, reason []byte) (named bool, err error) {
+func Lose(s *state.Server, args [][]byte, reason []byte) (named bool, err error) {
 	c, ok := find(s, args)
 	if ok && c.keys != nil && len(args) >= max(c.arity, -c.arity) {
 		named = lose(s, c.keys(s, args), reason)
@@ -202,7 +202,7 @@ func Lose(s *server.Server, args [][]byte, reason []byte) (named bool, err error
 }
 
 // lose marks the keys that a command writes. It reports false if there are none.
-func lose(s *server.Server, keys []use, reason []byte) (some bool) {
+func lose(s *state.Server, keys []use, reason []byte) (some bool) {
 	for _, k := range keys {
 		if k.access&writes != 0 {
 			s.DB.Lose(k.db, k.key, reason, false)
@@ -213,7 +213,7 @@ func lose(s *server.Server, keys []use, reason []byte) (some bool) {
 }
 
 // spread reports whether a command reads a lost value; if so, it loses the keys that the command writes.
-func spread(s *server.Server, c *command, args [][]byte) bool {
+func spread(s *state.Server, c *command, args [][]byte) bool {
 	if c.keys == nil {
 		return false
 	}

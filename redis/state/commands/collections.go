@@ -4,12 +4,11 @@ import (
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // cmdRemove is SREM, HDEL and ZREM.
-func cmdRemove(t record.Type) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdRemove(t record.Type) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		v, err := s.Find(a[1], t)
 		if err != nil || v == nil {
 			return err
@@ -39,7 +38,7 @@ func popped(a [][]byte) (int64, error) {
 
 // ranks returns the value of a key, nil if it does not exist, and the range from <= i < to of its elements
 // that the ranks a[2] and a[3] select.
-func ranks(s *server.Server, a [][]byte, t record.Type) (v *state.Value, from, to int64, err error) {
+func ranks(s *state.Server, a [][]byte, t record.Type) (v *state.Value, from, to int64, err error) {
 	n, err := argument.ParseInts(a[2], a[3])
 	if err != nil {
 		return nil, 0, 0, err

@@ -6,13 +6,11 @@ import (
 
 	"kvferry/internal/shared/geo"
 	"kvferry/record"
-	"kvferry/redis/state/bits"
-	"kvferry/redis/state/server"
-	"kvferry/redis/state/streams"
+	"kvferry/redis/state"
 )
 
 // table has the commands of Redis up to 8.12 and Valkey up to 9.2, by name; some subcommands by both names. Up to Redis 8.6
-// and Valkey 9.1 it was compared with the servers (server.Writer.Known).
+// and Valkey 9.1 it was compared with the servers (state.Writer.Known).
 var table = tableOf(map[string]signature{
 	"SELECT": {2, 0, nil, cmdSelect}, "SWAPDB": {3, write, nil, cmdSwapDB}, "FLUSHDB": {-1, write, nil, cmdFlush(false)},
 	"FLUSHALL": {-1, write, nil, cmdFlush(true)}, "DEL": {-2, write, every(writes, 1, 0), cmdDel},
@@ -37,10 +35,10 @@ var table = tableOf(map[string]signature{
 	"APPEND": {3, write, one(update), cmdAppend}, "SETRANGE": {4, write, one(update), cmdSetrange},
 	"INCR": {2, write, one(update), cmdIncr(1)}, "DECR": {2, write, one(update), cmdIncr(-1)},
 	"INCRBY": {3, write, one(update), cmdIncr(1)}, "DECRBY": {3, write, one(update), cmdIncr(-1)},
-	"INCRBYFLOAT": {3, write, one(update), nil}, "SETBIT": {4, write, one(update), bits.Set},
-	"BITOP": {-4, write, bitopKeys, bits.Op}, "BITFIELD": {-2, write, one(update), bits.Fields},
-	"PFADD": {-2, write, one(update), bits.PFAdd}, "PFMERGE": {-2, write, pfmergeKeys, bits.PFMerge},
-	"PFCOUNT": {-2, 0, pfcountKeys, bits.PFCount}, "PFDEBUG": {3, write, second, nil},
+	"INCRBYFLOAT": {3, write, one(update), nil}, "SETBIT": {4, write, one(update), cmdSetbit},
+	"BITOP": {-4, write, bitopKeys, cmdBitop}, "BITFIELD": {-2, write, one(update), cmdBitfield},
+	"PFADD": {-2, write, one(update), cmdPfadd}, "PFMERGE": {-2, write, pfmergeKeys, cmdPfmerge},
+	"PFCOUNT": {-2, 0, pfcountKeys, cmdPfcount}, "PFDEBUG": {3, write, second, nil},
 	"INCREX": {-2, write, one(update), nil}, "BITCONVERT": {2, write, one(update), nil}, "BITROAROP": {-4, write, bitopKeys, nil},
 
 	"HSET": {-4, write, one(update), cmdHset}, "HMSET": {-4, write, one(update), cmdHset}, "HSETNX": {4, write, one(update), cmdHsetnx},
@@ -85,17 +83,17 @@ var table = tableOf(map[string]signature{
 	"GEORADIUS":         {-6, write, stored(5, "STORE", "STOREDIST"), cmdGeoradius(geo.Around)},
 	"GEORADIUSBYMEMBER": {-5, write, stored(4, "STORE", "STOREDIST"), cmdGeoradius(geo.AroundMember)},
 
-	"XADD": {-5, write, one(update), streams.Add}, "XTRIM": {-4, write, one(update), streams.Trim},
-	"XDEL": {-3, write, one(update), streams.Delete}, "XDELEX": {-5, write, one(update), streams.DeleteRefs},
-	"XACKDEL": {-6, write, one(update), streams.AckDelete}, "XSETID": {-3, write, one(update), streams.SetID},
-	"XACK": {-4, write, one(update), streams.Ack}, "XCLAIM": {-6, write, one(update), streams.Claim},
+	"XADD": {-5, write, one(update), cmdXadd}, "XTRIM": {-4, write, one(update), cmdXtrim},
+	"XDEL": {-3, write, one(update), cmdXdel}, "XDELEX": {-5, write, one(update), cmdXdelex},
+	"XACKDEL": {-6, write, one(update), cmdXackdel}, "XSETID": {-3, write, one(update), cmdXsetid},
+	"XACK": {-4, write, one(update), cmdXack}, "XCLAIM": {-6, write, one(update), cmdXclaim},
 	"XAUTOCLAIM": {-6, write, one(update), nil}, "XREADGROUP": {-7, write, behind("STREAMS", 2, 0), nil},
 	"XNACK": {-4, write, one(update), nil}, "XCFGSET": {-2, 0, one(update), cmdProducers}, "XIDMPRECORD": {5, 0, one(update), cmdProducers},
-	"XGROUP": {-2, container, nil, nil}, "XGROUP CREATE": {-5, write, second, streams.Group(streams.Create)},
-	"XGROUP SETID":          {-5, write, second, streams.Group(streams.Move)},
-	"XGROUP DESTROY":        {4, write, second, streams.Group(streams.Destroy)},
-	"XGROUP CREATECONSUMER": {5, write, second, streams.Group(streams.CreateConsumer)},
-	"XGROUP DELCONSUMER":    {5, write, second, streams.Group(streams.DeleteConsumer)}, "XGROUP HELP": {2, 0, nil, nil},
+	"XGROUP": {-2, container, nil, nil}, "XGROUP CREATE": {-5, write, second, cmdXgroup(groupCreate)},
+	"XGROUP SETID":          {-5, write, second, cmdXgroup(groupMove)},
+	"XGROUP DESTROY":        {4, write, second, cmdXgroup(groupDestroy)},
+	"XGROUP CREATECONSUMER": {5, write, second, cmdXgroup(groupCreateConsumer)},
+	"XGROUP DELCONSUMER":    {5, write, second, cmdXgroup(groupDeleteConsumer)}, "XGROUP HELP": {2, 0, nil, nil},
 
 	"ARSET": {-4, write, one(update), nil}, "ARMSET": {-4, write, one(update), nil}, "ARDEL": {-3, write, one(update), nil},
 	"ARDELRANGE": {-4, write, one(update), nil}, "ARINSERT": {-3, write, one(update), nil}, "ARRING": {-3, write, one(update), nil},
@@ -149,7 +147,7 @@ func tableOf(all map[string]signature, plain, newer string) map[string]*command 
 	}
 	for line := range strings.Lines(strings.TrimSpace(newer)) {
 		words := strings.Fields(line)
-		w, _ := server.ParseWriter(strings.ToLower(words[0])+"-ver", words[1])
+		w, _ := state.ParseWriter(strings.ToLower(words[0])+"-ver", words[1])
 		for _, name := range words[2:] {
 			c := t[strings.Replace(name, "/", " ", 1)]
 			c.since = append(c.since, w)

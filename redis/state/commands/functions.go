@@ -5,10 +5,10 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/redis/rdb"
-	"kvferry/redis/state/server"
+	"kvferry/redis/state"
 )
 
-func cmdFunctionLoad(s *server.Server, a [][]byte) error {
+func cmdFunctionLoad(s *state.Server, a [][]byte) error {
 	for _, option := range a[2 : len(a)-1] {
 		if !argument.Is(option, "REPLACE") {
 			return s.Option("FUNCTION LOAD", option)
@@ -17,7 +17,7 @@ func cmdFunctionLoad(s *server.Server, a [][]byte) error {
 	return s.LoadFunction(a[len(a)-1], len(a) > 3)
 }
 
-func cmdFunctionDelete(s *server.Server, a [][]byte) error {
+func cmdFunctionDelete(s *state.Server, a [][]byte) error {
 	if !s.HasFunction(string(a[2])) {
 		return argument.Refuse("ERR Library not found")
 	}
@@ -25,7 +25,7 @@ func cmdFunctionDelete(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdFunctionFlush(s *server.Server, a [][]byte) error {
+func cmdFunctionFlush(s *state.Server, a [][]byte) error {
 	err := flushing(s, []byte("FUNCTION FLUSH"), a[2:])
 	if err == nil {
 		s.FlushFunctions()
@@ -34,7 +34,7 @@ func cmdFunctionFlush(s *server.Server, a [][]byte) error {
 }
 
 // cmdFunctionRestore is FUNCTION RESTORE, which loads either all libraries of a payload or no library.
-func cmdFunctionRestore(s *server.Server, a [][]byte) error {
+func cmdFunctionRestore(s *state.Server, a [][]byte) error {
 	policy := "APPEND"
 	switch {
 	case len(a) > 4:
@@ -46,7 +46,7 @@ func cmdFunctionRestore(s *server.Server, a [][]byte) error {
 		return s.Option("FUNCTION RESTORE", a[3])
 	}
 	if s.RestoreFunctions == nil {
-		return server.Unsupported("FUNCTION RESTORE", "payloads are not read here")
+		return state.Unsupported("FUNCTION RESTORE", "payloads are not read here")
 	}
 	libraries, err := s.RestoreFunctions(a[2])
 	if err != nil {

@@ -8,16 +8,15 @@ import (
 	"kvferry/internal/shared/geo"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
-func cmdGeosearchstore(s *server.Server, a [][]byte) error {
+func cmdGeosearchstore(s *state.Server, a [][]byte) error {
 	return searchStore(s, a[2], a[1], a[3:], geo.Search{Command: "GEOSEARCHSTORE"})
 }
 
 // cmdGeoradius is GEORADIUS and GEORADIUSBYMEMBER, which change keys only with STORE or STOREDIST.
-func cmdGeoradius(form geo.Form) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdGeoradius(form geo.Form) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		return searchStore(s, a[1], nil, a[2:], geo.Search{Form: form})
 	}
 }
@@ -29,7 +28,7 @@ type found struct {
 }
 
 // searchStore stores what a search finds at a key, or at the key of its STORE.
-func searchStore(s *server.Server, key, to []byte, args [][]byte, g geo.Search) error {
+func searchStore(s *state.Server, key, to []byte, args [][]byte, g geo.Search) error {
 	v, err := s.Find(key, record.ZSet)
 	if err != nil {
 		return err
@@ -62,7 +61,7 @@ func placeOf(v *state.Value, name []byte) (geo.Point, error) {
 	return geo.PointOf(score), nil
 }
 
-func storeFound(s *server.Server, v *state.Value, to []byte, g *geo.Search) error {
+func storeFound(s *state.Server, v *state.Value, to []byte, g *geo.Search) error {
 	list, err := within(v, g)
 	if err != nil {
 		return err
@@ -76,12 +75,12 @@ func storeFound(s *server.Server, v *state.Value, to []byte, g *geo.Search) erro
 	}
 	s.DB.Store(to, out)
 	if g.StoreDist && len(list) > 0 {
-		return &server.UnsupportedError{Command: "GEOSEARCHSTORE STOREDIST", Why: "the last bits of a distance depend on the server's C library", Near: true}
+		return &state.UnsupportedError{Command: "GEOSEARCHSTORE STOREDIST", Why: "the last bits of a distance depend on the server's C library", Near: true}
 	}
 	return nil
 }
 
-var errNear = server.Unsupported("GEOSEARCHSTORE", "a member lies so close to the edge that the last bits of its distance decide")
+var errNear = state.Unsupported("GEOSEARCHSTORE", "a member lies so close to the edge that the last bits of its distance decide")
 
 // within returns the members in the range, at most as many as requested.
 func within(v *state.Value, g *geo.Search) (list []found, err error) {
@@ -100,7 +99,7 @@ func within(v *state.Value, g *geo.Search) (list []found, err error) {
 		return list, err
 	}
 	if g.Any {
-		return nil, server.Unsupported("GEOSEARCHSTORE ANY", "which members come first is unknown")
+		return nil, state.Unsupported("GEOSEARCHSTORE ANY", "which members come first is unknown")
 	}
 	slices.SortFunc(list, func(a, b found) int {
 		if g.Desc {

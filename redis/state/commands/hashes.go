@@ -8,11 +8,10 @@ import (
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // cmdHset is HSET and HMSET.
-func cmdHset(s *server.Server, a [][]byte) error {
+func cmdHset(s *state.Server, a [][]byte) error {
 	if len(a)%2 != 0 {
 		return argument.ErrArgs
 	}
@@ -27,7 +26,7 @@ func cmdHset(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdHsetnx(s *server.Server, a [][]byte) error {
+func cmdHsetnx(s *state.Server, a [][]byte) error {
 	v, err := s.FindOrMake(a[1], record.Hash)
 	if err != nil || v.Has(a[2]) {
 		return err
@@ -35,7 +34,7 @@ func cmdHsetnx(s *server.Server, a [][]byte) error {
 	return cmdHset(s, a)
 }
 
-func cmdHincrby(s *server.Server, a [][]byte) error {
+func cmdHincrby(s *state.Server, a [][]byte) error {
 	by, err := argument.ParseInt(a[3])
 	if err != nil {
 		return err
@@ -91,8 +90,8 @@ func fieldsAlone(a [][]byte) ([][]byte, error) {
 }
 
 // cmdHexpire is HEXPIRE and its kin; unit is the unit of their times, as in SET.
-func cmdHexpire(unit string) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdHexpire(unit string) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		t, err := argument.ParseInt(a[2])
 		if err != nil {
 			return err
@@ -125,11 +124,11 @@ func late(at int64) error {
 	if at < firstLate {
 		return nil
 	}
-	return &server.UnsupportedError{Command: "an expiry of fields after the year 4199", Why: "Valkey accepts it, Redis does not", Near: true}
+	return &state.UnsupportedError{Command: "an expiry of fields after the year 4199", Why: "Valkey accepts it, Redis does not", Near: true}
 }
 
 // eachField changes those fields of a hash that it has; change reports whether there is anything to write.
-func eachField(s *server.Server, key []byte, names [][]byte, change func(*state.Field) (bool, error)) error {
+func eachField(s *state.Server, key []byte, names [][]byte, change func(*state.Field) (bool, error)) error {
 	v, err := s.Find(key, record.Hash)
 	if err != nil || v == nil {
 		return err
@@ -142,7 +141,7 @@ func eachField(s *server.Server, key []byte, names [][]byte, change func(*state.
 	return nil
 }
 
-func cmdHpersist(s *server.Server, a [][]byte) error {
+func cmdHpersist(s *state.Server, a [][]byte) error {
 	names, err := fieldsAlone(a)
 	if err != nil {
 		return err
@@ -153,7 +152,7 @@ func cmdHpersist(s *server.Server, a [][]byte) error {
 	})
 }
 
-func cmdHgetdel(s *server.Server, a [][]byte) error {
+func cmdHgetdel(s *state.Server, a [][]byte) error {
 	names, err := fieldsAlone(a)
 	if err != nil {
 		return err
@@ -162,7 +161,7 @@ func cmdHgetdel(s *server.Server, a [][]byte) error {
 }
 
 // fieldOptions reads the options of HGETEX and HSETEX, and the fields.
-func fieldOptions(s *server.Server, a [][]byte, takes []string, each int) (o setOptions, names [][]byte, err error) {
+func fieldOptions(s *state.Server, a [][]byte, takes []string, each int) (o setOptions, names [][]byte, err error) {
 	names, options, err := fields(a, 2, each)
 	if err == nil {
 		err = o.read(s, name(a[0]), takes, options)
@@ -174,7 +173,7 @@ func fieldOptions(s *server.Server, a [][]byte, takes []string, each int) (o set
 }
 
 // cmdHgetex is HGETEX, reduced to its change of expiries.
-func cmdHgetex(s *server.Server, a [][]byte) error {
+func cmdHgetex(s *state.Server, a [][]byte) error {
 	o, names, err := fieldOptions(s, a, getexTakes, 1)
 	if err != nil {
 		return err
@@ -189,7 +188,7 @@ func cmdHgetex(s *server.Server, a [][]byte) error {
 	}), late(o.expire))
 }
 
-func cmdHsetex(s *server.Server, a [][]byte) error {
+func cmdHsetex(s *state.Server, a [][]byte) error {
 	o, pairs, err := fieldOptions(s, a, hsetexTakes, 2)
 	if err != nil {
 		return err

@@ -5,15 +5,15 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
-	"kvferry/redis/state/server"
+	"kvferry/redis/state"
 )
 
 // refused is for commands that a server always refuses in a log.
-func refused(text string) func(*server.Server, [][]byte) error {
-	return func(*server.Server, [][]byte) error { return argument.Refuse(text) }
+func refused(text string) func(*state.Server, [][]byte) error {
+	return func(*state.Server, [][]byte) error { return argument.Refuse(text) }
 }
 
-func cmdSelect(s *server.Server, a [][]byte) error {
+func cmdSelect(s *state.Server, a [][]byte) error {
 	n, err := database(a[1])
 	if err == nil {
 		s.DB.Select(n)
@@ -30,14 +30,14 @@ func database(b []byte) (int, error) {
 	return int(n), nil
 }
 
-func cmdDel(s *server.Server, a [][]byte) error {
+func cmdDel(s *state.Server, a [][]byte) error {
 	for _, key := range a[1:] {
 		s.DB.Remove(key)
 	}
 	return nil
 }
 
-func cmdGetdel(s *server.Server, a [][]byte) error {
+func cmdGetdel(s *state.Server, a [][]byte) error {
 	if _, err := s.Find(a[1], record.String); err != nil {
 		return err
 	}
@@ -45,8 +45,8 @@ func cmdGetdel(s *server.Server, a [][]byte) error {
 }
 
 // cmdFlush is FLUSHDB and FLUSHALL.
-func cmdFlush(all bool) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdFlush(all bool) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		if err := flushing(s, a[0], a[1:]); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func cmdFlush(all bool) func(*server.Server, [][]byte) error {
 }
 
 // flushing parses ASYNC or SYNC, which have no effect here.
-func flushing(s *server.Server, command []byte, options [][]byte) error {
+func flushing(s *state.Server, command []byte, options [][]byte) error {
 	switch {
 	case len(options) > 1:
 		return argument.ErrSyntax
@@ -73,7 +73,7 @@ func flushing(s *server.Server, command []byte, options [][]byte) error {
 	return nil
 }
 
-func cmdSwapDB(s *server.Server, a [][]byte) error {
+func cmdSwapDB(s *state.Server, a [][]byte) error {
 	x, err := database(a[1])
 	if err != nil {
 		return err
@@ -87,8 +87,8 @@ func cmdSwapDB(s *server.Server, a [][]byte) error {
 }
 
 // cmdExpire is EXPIRE and its kin; unit is the unit of their times, as in SET.
-func cmdExpire(unit string) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdExpire(unit string) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		t, err := argument.ParseInt(a[2])
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func cmdExpire(unit string) func(*server.Server, [][]byte) error {
 func past(at int64) int64 { return max(at, 1) }
 
 // conditions reads NX, XX, GT and LT.
-func conditions(s *server.Server, command []byte, a [][]byte) (nx, xx, gt, lt bool, err error) {
+func conditions(s *state.Server, command []byte, a [][]byte) (nx, xx, gt, lt bool, err error) {
 	for _, c := range a {
 		switch {
 		case argument.Is(c, "NX"):
@@ -139,14 +139,14 @@ func conditions(s *server.Server, command []byte, a [][]byte) (nx, xx, gt, lt bo
 
 // mayExpire returns a function that reports whether the conditions NX, XX, GT and LT allow to change an expiry
 // from was to at.
-func mayExpire(s *server.Server, command []byte, a [][]byte) (func(was, at int64) bool, error) {
+func mayExpire(s *state.Server, command []byte, a [][]byte) (func(was, at int64) bool, error) {
 	nx, xx, gt, lt, err := conditions(s, command, a)
 	return func(was, at int64) bool {
 		return (!nx || was == 0) && (!xx || was != 0) && (!gt || was != 0 && at > was) && (!lt || was == 0 || at < was)
 	}, err
 }
 
-func cmdPersist(s *server.Server, a [][]byte) error {
+func cmdPersist(s *state.Server, a [][]byte) error {
 	if v := s.DB.Find(a[1]); v != nil && v.ExpireMS != 0 {
 		v.ExpireMS = 0
 		s.DB.Store(a[1], v)
@@ -155,7 +155,7 @@ func cmdPersist(s *server.Server, a [][]byte) error {
 }
 
 // cmdGetex is GETEX, reduced to its change of the expiry.
-func cmdGetex(s *server.Server, a [][]byte) error {
+func cmdGetex(s *state.Server, a [][]byte) error {
 	var o setOptions
 	if err := o.read(s, "GETEX", getexTakes, a[2:]); err != nil {
 		return err
@@ -173,8 +173,8 @@ func cmdGetex(s *server.Server, a [][]byte) error {
 }
 
 // cmdRename is RENAME and RENAMENX.
-func cmdRename(nx bool) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdRename(nx bool) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		v := s.DB.Find(a[1])
 		if v == nil {
 			return argument.ErrNoKey
@@ -188,7 +188,7 @@ func cmdRename(nx bool) func(*server.Server, [][]byte) error {
 	}
 }
 
-func cmdMove(s *server.Server, a [][]byte) error {
+func cmdMove(s *state.Server, a [][]byte) error {
 	db, err := database(a[2])
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ type copying struct {
 	replace bool
 }
 
-func readCopy(s *server.Server, a [][]byte) (o copying, err error) {
+func readCopy(s *state.Server, a [][]byte) (o copying, err error) {
 	o.db = s.DB.Selected()
 	for i := 3; i < len(a); i++ {
 		switch {
@@ -234,7 +234,7 @@ func readCopy(s *server.Server, a [][]byte) (o copying, err error) {
 	return o, nil
 }
 
-func cmdCopy(s *server.Server, a [][]byte) error {
+func cmdCopy(s *state.Server, a [][]byte) error {
 	o, err := readCopy(s, a)
 	if err != nil {
 		return err

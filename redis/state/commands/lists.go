@@ -7,12 +7,11 @@ import (
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // cmdPush is RPUSH and its kin; must is true if the list has to exist.
-func cmdPush(left, must bool) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdPush(left, must bool) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		v, err := s.FindOrMake(a[1], record.List)
 		if err != nil || must && v.Len() == 0 {
 			return err
@@ -25,8 +24,8 @@ func cmdPush(left, must bool) func(*server.Server, [][]byte) error {
 	}
 }
 
-func cmdPop(left bool) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdPop(left bool) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		n, err := popped(a)
 		if err != nil {
 			return err
@@ -56,7 +55,7 @@ func index(v *state.Value, b []byte) (int64, error) {
 	return i, nil
 }
 
-func cmdLset(s *server.Server, a [][]byte) error {
+func cmdLset(s *state.Server, a [][]byte) error {
 	v, err := s.Find(a[1], record.List)
 	if err != nil {
 		return err
@@ -71,7 +70,7 @@ func cmdLset(s *server.Server, a [][]byte) error {
 	return err
 }
 
-func cmdLtrim(s *server.Server, a [][]byte) error {
+func cmdLtrim(s *state.Server, a [][]byte) error {
 	v, from, to, err := ranks(s, a, record.List)
 	if err != nil || v == nil {
 		return err
@@ -81,7 +80,7 @@ func cmdLtrim(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdLinsert(s *server.Server, a [][]byte) error {
+func cmdLinsert(s *state.Server, a [][]byte) error {
 	after := argument.Is(a[2], "AFTER")
 	if !after && !argument.Is(a[2], "BEFORE") {
 		return argument.ErrSyntax
@@ -109,7 +108,7 @@ func cmdLinsert(s *server.Server, a [][]byte) error {
 }
 
 // cmdLrem writes the remaining elements to a new id: elements after the first removed one would move anyway.
-func cmdLrem(s *server.Server, a [][]byte) error {
+func cmdLrem(s *state.Server, a [][]byte) error {
 	n, err := argument.ParseInt(a[2])
 	if err != nil {
 		return err
@@ -155,7 +154,7 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 }
 
 // move moves an element from an end of one list to an end of another, or of the same.
-func move(s *server.Server, from, to []byte, left, toLeft bool) error {
+func move(s *state.Server, from, to []byte, left, toLeft bool) error {
 	src, err := s.Find(from, record.List)
 	if err != nil || src == nil {
 		return err
@@ -179,9 +178,9 @@ func move(s *server.Server, from, to []byte, left, toLeft bool) error {
 	return nil
 }
 
-func cmdRpoplpush(s *server.Server, a [][]byte) error { return move(s, a[1], a[2], false, true) }
+func cmdRpoplpush(s *state.Server, a [][]byte) error { return move(s, a[1], a[2], false, true) }
 
-func cmdLmove(s *server.Server, a [][]byte) error {
+func cmdLmove(s *state.Server, a [][]byte) error {
 	if err := sides(a); err != nil {
 		return err
 	}
@@ -200,7 +199,7 @@ func sides(a [][]byte) error {
 
 // cmdLmovem is LMOVEM source target side side [COUNT n|EXACTLY n OBO|BULK]: BULK keeps the order of the elements, and OBO
 // pushes them in the order in which they are popped.
-func cmdLmovem(s *server.Server, a [][]byte) error {
+func cmdLmovem(s *state.Server, a [][]byte) error {
 	if len(a) == 5 {
 		return cmdLmove(s, a)
 	}

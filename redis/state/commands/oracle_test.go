@@ -15,7 +15,6 @@ import (
 	"kvferry/internal/testkit/seed"
 	"kvferry/internal/testkit/servertest"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 func bytesOf(words []string) [][]byte {
@@ -56,7 +55,7 @@ func answers(t *testing.T, seed int64, length int) {
 		}
 		got := Do(s, bytesOf(words))
 		var reply *argument.ReplyError
-		var no *server.UnsupportedError
+		var no *state.UnsupportedError
 		if errors.As(got, &no) {
 			continue
 		}
@@ -124,7 +123,7 @@ func lostAnswers(t *testing.T, seed int64) (exact, missed int) {
 			mine[0] = "NEW." + words[0]
 		}
 		_, _ = c.Do(words...)
-		var no *server.UnsupportedError
+		var no *state.UnsupportedError
 		if err := Do(s, bytesOf(mine)); errors.As(err, &no) && !no.Near {
 			if _, err := Lose(s, bytesOf(mine), fmt.Append(nil, i)); err != nil {
 				t.Fatal(err)
@@ -205,7 +204,7 @@ func compareKeys(t *testing.T, name string, c *command, info []any) {
 	}
 	got := []string{}
 	if c.keys != nil {
-		for _, k := range c.keys(&server.Server{DB: new(state.State)}, a) {
+		for _, k := range c.keys(&state.Server{DB: new(state.State)}, a) {
 			got = append(got, string(k.key))
 		}
 	}
@@ -247,7 +246,7 @@ func oracle(t *testing.T, seed int64, length int) {
 		}
 		err := Do(s, bytesOf(c))
 		var reply *argument.ReplyError
-		var no *server.UnsupportedError
+		var no *state.UnsupportedError
 		switch {
 		case errors.As(err, &no):
 			continue // the server is not given it either

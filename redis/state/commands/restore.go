@@ -8,13 +8,12 @@ import (
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // cmdRestore is RESTORE key ttl payload with its options.
-func cmdRestore(s *server.Server, a [][]byte) error {
+func cmdRestore(s *state.Server, a [][]byte) error {
 	if s.Restore == nil {
-		return server.Unsupported("RESTORE", "payloads are not read here")
+		return state.Unsupported("RESTORE", "payloads are not read here")
 	}
 	ttl, err := argument.ParseInt(a[2])
 	if err != nil || ttl < 0 {
@@ -38,7 +37,7 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 	})
 	switch {
 	case errors.Is(err, rdb.ErrNewer):
-		return server.Unsupported("RESTORE", err.Error())
+		return state.Unsupported("RESTORE", err.Error())
 	case err != nil:
 		return argument.Refuse("ERR Bad data format")
 	}
@@ -46,7 +45,7 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 }
 
 // restoreOptions parses the arguments after the payload. Idle times and access frequencies are not kept.
-func restoreOptions(s *server.Server, a [][]byte) (replace, absolute bool, err error) {
+func restoreOptions(s *state.Server, a [][]byte) (replace, absolute bool, err error) {
 	idle, freq := false, false
 	for i := 0; i < len(a); i++ {
 		most := int64(math.MaxInt64)

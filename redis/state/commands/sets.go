@@ -5,10 +5,9 @@ import (
 
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
-func cmdSadd(s *server.Server, a [][]byte) error {
+func cmdSadd(s *state.Server, a [][]byte) error {
 	v, err := s.FindOrMake(a[1], record.Set)
 	if err != nil {
 		return err
@@ -20,7 +19,7 @@ func cmdSadd(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdSmove(s *server.Server, a [][]byte) error {
+func cmdSmove(s *state.Server, a [][]byte) error {
 	src, err := s.Find(a[1], record.Set)
 	if err != nil || src == nil {
 		return err
@@ -43,7 +42,7 @@ func cmdSmove(s *server.Server, a [][]byte) error {
 }
 
 // findSets returns the sets of keys, nil for missing keys. Keys of other types are an error.
-func findSets(s *server.Server, keys [][]byte) ([]*state.Value, error) {
+func findSets(s *state.Server, keys [][]byte) ([]*state.Value, error) {
 	out := make([]*state.Value, len(keys))
 	for i, key := range keys {
 		var err error
@@ -55,8 +54,8 @@ func findSets(s *server.Server, keys [][]byte) ([]*state.Value, error) {
 }
 
 // cmdSetStore is SUNIONSTORE, SINTERSTORE and SDIFFSTORE: op fills out from the sets.
-func cmdSetStore(op func(out *state.Value, sets []*state.Value)) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdSetStore(op func(out *state.Value, sets []*state.Value)) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		in, err := findSets(s, a[2:])
 		if err != nil {
 			return err

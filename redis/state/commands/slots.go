@@ -3,7 +3,7 @@ package commands
 import (
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/shared/keyslot"
-	"kvferry/redis/state/server"
+	"kvferry/redis/state"
 )
 
 var errSlot = argument.Refuse("ERR Invalid or out of range slot")
@@ -24,12 +24,12 @@ func (x *slotSet) add(first, last []byte) error {
 }
 
 // flush removes the keys of the slots, as a cluster node does after handing them over.
-func (x *slotSet) flush(s *server.Server) {
+func (x *slotSet) flush(s *state.Server) {
 	s.DB.FlushWhere(func(key []byte) bool { return x[keyslot.Of(key)] })
 }
 
 // cmdTrimslots is TRIMSLOTS RANGES n first last … of Redis.
-func cmdTrimslots(s *server.Server, a [][]byte) error {
+func cmdTrimslots(s *state.Server, a [][]byte) error {
 	if !argument.Is(a[1], "RANGES") {
 		return s.Option("TRIMSLOTS", a[1])
 	}
@@ -48,7 +48,7 @@ func cmdTrimslots(s *server.Server, a [][]byte) error {
 }
 
 // cmdFlushslot is CLUSTER FLUSHSLOT slot … of Valkey.
-func cmdFlushslot(s *server.Server, a [][]byte) error {
+func cmdFlushslot(s *state.Server, a [][]byte) error {
 	list := a[2:]
 	if last := list[len(list)-1]; len(list) > 1 && flushing(s, a[0], [][]byte{last}) == nil {
 		list = list[:len(list)-1]
@@ -68,7 +68,7 @@ const importName = 40
 
 // cmdSyncslots is CLUSTER SYNCSLOTS of Valkey: ESTABLISH begins to import slots from another node, FINISH ends it. It ignores
 // what servers refuse, and what nodes tell each other besides.
-func cmdSyncslots(s *server.Server, a [][]byte) error {
+func cmdSyncslots(s *state.Server, a [][]byte) error {
 	var name, state string
 	var slots keyslot.Ranges
 	for i := 3; i+1 < len(a); i += 2 {

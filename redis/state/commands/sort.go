@@ -6,15 +6,13 @@ import (
 	"slices"
 
 	"kvferry/internal/shared/argument"
-	"kvferry/internal/shared/sorting"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // sortRun is a SORT.
 type sortRun struct {
-	sorting.Options
+	argument.SortOptions
 	lost bool // a pattern led to a key whose value is lost
 }
 
@@ -27,7 +25,7 @@ type sorted struct {
 
 // cmdSort is SORT … STORE. With STORE a server compares texts bytewise in every locale. The elements are held
 // in memory.
-func cmdSort(s *server.Server, a [][]byte) error {
+func cmdSort(s *state.Server, a [][]byte) error {
 	var o sortRun
 	if err := o.Read(a[2:], false, func(arg []byte) error { return s.Option("SORT", arg) }); err != nil {
 		return err
@@ -77,7 +75,7 @@ func sortable(v *state.Value, back bool) (list []sorted) {
 }
 
 // sortBy sorts by the elements, or by the values that BY leads to.
-func sortBy(s *server.Server, list []sorted, o *sortRun) error {
+func sortBy(s *state.Server, list []sorted, o *sortRun) error {
 	for i := range list {
 		x := &list[i]
 		x.text = x.value
@@ -90,7 +88,7 @@ func sortBy(s *server.Server, list []sorted, o *sortRun) error {
 		}
 		if !o.Alpha {
 			var err error
-			if x.score, err = sorting.Score(x.text); err != nil {
+			if x.score, err = argument.SortScore(x.text); err != nil {
 				return err
 			}
 		}
@@ -106,7 +104,7 @@ func sortBy(s *server.Server, list []sorted, o *sortRun) error {
 	})
 	for i := 1; i < len(list); i++ {
 		if o.compare(&list[i-1], &list[i]) == 0 && !bytes.Equal(list[i-1].value, list[i].value) {
-			return server.Unsupported("SORT BY", "elements with equal BY values come in an unknown order")
+			return state.Unsupported("SORT BY", "elements with equal BY values come in an unknown order")
 		}
 	}
 	return nil
@@ -133,11 +131,11 @@ func boolCompare(a, b bool) int {
 }
 
 // lookup resolves a pattern of BY or GET: its first * becomes the element; key->field is a hash's field.
-func (o *sortRun) lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
+func (o *sortRun) lookup(s *state.Server, pattern, element []byte) ([]byte, bool) {
 	if string(pattern) == "#" {
 		return element, true
 	}
-	key, name, ok := sorting.Target(pattern, element)
+	key, name, ok := argument.SortTarget(pattern, element)
 	if !ok {
 		return nil, false
 	}
@@ -161,7 +159,7 @@ func (o *sortRun) lookup(s *server.Server, pattern, element []byte) ([]byte, boo
 }
 
 // storeSorted stores a list of the sorted elements, or of the values that GET leads to.
-func storeSorted(s *server.Server, list []sorted, o *sortRun) error {
+func storeSorted(s *state.Server, list []sorted, o *sortRun) error {
 	out := s.DB.Make(record.List)
 	for _, x := range list {
 		if len(o.Gets) == 0 {
@@ -173,7 +171,7 @@ func storeSorted(s *server.Server, list []sorted, o *sortRun) error {
 		}
 	}
 	if o.lost {
-		return server.Unsupported("SORT", "BY or GET leads to a key whose value is not known")
+		return state.Unsupported("SORT", "BY or GET leads to a key whose value is not known")
 	}
 	s.DB.Store(o.Store, out)
 	return nil

@@ -13,7 +13,6 @@ import (
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // maxString is the default limit of strings that a server builds from shorter ones; it does not apply while a
@@ -21,7 +20,7 @@ import (
 const maxString = 512 << 20
 
 var (
-	errTooLong = server.Unsupported("APPEND", "the string becomes longer than 512 MiB")
+	errTooLong = state.Unsupported("APPEND", "the string becomes longer than 512 MiB")
 	errExpire  = argument.Refuse("ERR invalid expire time")
 )
 
@@ -46,7 +45,7 @@ var (
 )
 
 // read reads all of args.
-func (o *setOptions) read(s *server.Server, command string, takes []string, args [][]byte) (err error) {
+func (o *setOptions) read(s *state.Server, command string, takes []string, args [][]byte) (err error) {
 	for i := 0; i < len(args) && err == nil; {
 		i, err = o.option(s, command, takes, args, i)
 	}
@@ -54,7 +53,7 @@ func (o *setOptions) read(s *server.Server, command string, takes []string, args
 }
 
 // moment parses the time of the last option that has one: a server ignores the others.
-func (o *setOptions) moment(s *server.Server) error {
+func (o *setOptions) moment(s *state.Server) error {
 	if o.time == nil {
 		return nil
 	}
@@ -69,7 +68,7 @@ func (o *setOptions) moment(s *server.Server) error {
 }
 
 // option parses one option at args[i] and returns the index of the next.
-func (o *setOptions) option(s *server.Server, command string, takes []string, args [][]byte, i int) (int, error) {
+func (o *setOptions) option(s *state.Server, command string, takes []string, args [][]byte, i int) (int, error) {
 	word := string(s.Upper(args[i]))
 	if !slices.Contains(takes, word) {
 		return 0, s.Option(command, args[i])
@@ -132,7 +131,7 @@ func (o *setOptions) allows(old *state.Value) (bool, error) {
 var expiryUnits = map[string]int64{"EX": -1000, "PX": -1, "EXAT": 1000, "PXAT": 1}
 
 // moment turns the time of EX, PX, EXAT or PXAT into Unix ms.
-func moment(s *server.Server, unit string, t int64) (int64, error) {
+func moment(s *state.Server, unit string, t int64) (int64, error) {
 	ms := expiryUnits[unit]
 	base := int64(0)
 	if ms < 0 {
@@ -144,7 +143,7 @@ func moment(s *server.Server, unit string, t int64) (int64, error) {
 	return t*ms + base, nil
 }
 
-func cmdSet(s *server.Server, a [][]byte) error {
+func cmdSet(s *state.Server, a [][]byte) error {
 	if len(a) == 3 {
 		s.DB.SetString(a[1], a[2], 0)
 		return nil
@@ -184,7 +183,7 @@ func msetexPairs(a [][]byte) (pairs, options [][]byte, err error) {
 	return a[2 : 2+2*n], a[2+2*n:], nil
 }
 
-func cmdMsetex(s *server.Server, a [][]byte) error {
+func cmdMsetex(s *state.Server, a [][]byte) error {
 	pairs, options, err := msetexPairs(a)
 	if err != nil {
 		return err
@@ -212,7 +211,7 @@ func cmdMsetex(s *server.Server, a [][]byte) error {
 }
 
 // cmdDelex is DELEX with its condition.
-func cmdDelex(s *server.Server, a [][]byte) error {
+func cmdDelex(s *state.Server, a [][]byte) error {
 	if len(a) == 2 {
 		return cmdDel(s, a)
 	}
@@ -234,13 +233,13 @@ func cmdDelex(s *server.Server, a [][]byte) error {
 }
 
 // cmdDelifeq is DELIFEQ of Valkey.
-func cmdDelifeq(s *server.Server, a [][]byte) error {
+func cmdDelifeq(s *state.Server, a [][]byte) error {
 	return cmdDelex(s, [][]byte{a[0], a[1], []byte("IFEQ"), a[2]})
 }
 
 // cmdSetex is SETEX and PSETEX.
-func cmdSetex(unit string) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdSetex(unit string) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		t, err := argument.ParseInt(a[2])
 		if err != nil {
 			return err
@@ -256,14 +255,14 @@ func cmdSetex(unit string) func(*server.Server, [][]byte) error {
 	}
 }
 
-func cmdSetnx(s *server.Server, a [][]byte) error {
+func cmdSetnx(s *state.Server, a [][]byte) error {
 	if s.DB.Find(a[1]) == nil {
 		s.DB.SetString(a[1], a[2], 0)
 	}
 	return nil
 }
 
-func cmdGetset(s *server.Server, a [][]byte) error {
+func cmdGetset(s *state.Server, a [][]byte) error {
 	if _, err := s.Find(a[1], record.String); err != nil {
 		return err
 	}
@@ -271,7 +270,7 @@ func cmdGetset(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdMset(s *server.Server, a [][]byte) error {
+func cmdMset(s *state.Server, a [][]byte) error {
 	if len(a)%2 != 1 {
 		return argument.ErrArgs
 	}
@@ -281,7 +280,7 @@ func cmdMset(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdMsetnx(s *server.Server, a [][]byte) error {
+func cmdMsetnx(s *state.Server, a [][]byte) error {
 	if len(a)%2 != 1 {
 		return argument.ErrArgs
 	}
@@ -293,7 +292,7 @@ func cmdMsetnx(s *server.Server, a [][]byte) error {
 	return cmdMset(s, a)
 }
 
-func cmdAppend(s *server.Server, a [][]byte) error {
+func cmdAppend(s *state.Server, a [][]byte) error {
 	if s.DB.Append(a[1], a[2]) {
 		return nil
 	}
@@ -313,7 +312,7 @@ func cmdAppend(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdSetrange(s *server.Server, a [][]byte) error {
+func cmdSetrange(s *state.Server, a [][]byte) error {
 	off, err := argument.ParseInt(a[2])
 	if err != nil {
 		return err
@@ -334,8 +333,8 @@ func cmdSetrange(s *server.Server, a [][]byte) error {
 }
 
 // cmdIncr is INCR and DECR, or INCRBY and DECRBY when the number is an argument.
-func cmdIncr(sign int64) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdIncr(sign int64) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		by := int64(1)
 		if len(a) > 2 {
 			var err error

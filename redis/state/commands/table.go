@@ -3,7 +3,7 @@ package commands
 import (
 	"bytes"
 
-	"kvferry/redis/state/server"
+	"kvferry/redis/state"
 )
 
 // flags are the properties of a command in COMMAND's reply that matter here.
@@ -22,20 +22,20 @@ type signature struct {
 	keys  finder // nil: it has no keys
 	// run applies it; nil for a command that changes no keys or, with write or wild, whose effect is not
 	// followed.
-	run func(*server.Server, [][]byte) error
+	run func(*state.Server, [][]byte) error
 }
 
 // command is a command of the table.
 type command struct {
 	signature
-	since []server.Writer // the first servers that have it; nil: any that writes a log may
+	since []state.Writer // the first servers that have it; nil: any that writes a log may
 }
 
 // takes reports whether a command accepts n arguments.
 func (c *signature) takes(n int) bool { return n == c.arity || c.arity < 0 && n >= -c.arity }
 
 // find returns the command named by args; false if no server has it.
-func find(s *server.Server, args [][]byte) (*command, bool) {
+func find(s *state.Server, args [][]byte) (*command, bool) {
 	c, ok := table[string(s.Upper(args[0]))]
 	if ok && c.flags&container != 0 && len(args) > 1 {
 		c, ok = table[name(args[0])+" "+name(args[1])]
@@ -44,13 +44,13 @@ func find(s *server.Server, args [][]byte) (*command, bool) {
 }
 
 // Do applies a command, whose name comes first, to the selected database. A *argument.ReplyError means that servers with
-// the commands of the table refuse it, a *server.UnsupportedError that its effect is unknown. In both cases the keys
+// the commands of the table refuse it, a *state.UnsupportedError that its effect is unknown. In both cases the keys
 // are unchanged, unless the latter has Near set. All other errors come from the store.
 //
 // A log has only commands that its server executed. So unless that server is known to refuse the command too, the state
 // differs from the server's after any error, and Lose has to be called. A command that reads a lost value loses the keys
 // that it writes.
-func Do(s *server.Server, args [][]byte) error {
+func Do(s *state.Server, args [][]byte) error {
 	if err := s.DB.Err(); err != nil {
 		return err
 	}
@@ -60,13 +60,13 @@ func Do(s *server.Server, args [][]byte) error {
 	}
 	switch {
 	case !ok:
-		return &server.UnsupportedError{Command: name(args[0]), Why: "kvferry does not know this command", Wild: true}
+		return &state.UnsupportedError{Command: name(args[0]), Why: "kvferry does not know this command", Wild: true}
 	case !c.takes(len(args)):
-		return server.Unsupported(name(args[0]), "kvferry knows this command with another number of arguments")
+		return state.Unsupported(name(args[0]), "kvferry knows this command with another number of arguments")
 	case c.run == nil && c.flags&(write|wild) == 0:
 		return nil
 	case c.run == nil:
-		return &server.UnsupportedError{Command: name(args[0]), Why: "kvferry does not follow its effect", Wild: c.flags&wild != 0}
+		return &state.UnsupportedError{Command: name(args[0]), Why: "kvferry does not follow its effect", Wild: c.flags&wild != 0}
 	case s.DB.AnyLost() && spread(s, c, args):
 		return s.DB.Err()
 	}
@@ -78,8 +78,8 @@ func Do(s *server.Server, args [][]byte) error {
 }
 
 // cmdProducers is XCFGSET and XIDMPRECORD: what streams remember of idempotent producers changes no record.
-func cmdProducers(_ *server.Server, a [][]byte) error {
-	return &server.UnsupportedError{Command: name(a[0]), Why: "records have no place for what a stream remembers of idempotent producers", Near: true}
+func cmdProducers(_ *state.Server, a [][]byte) error {
+	return &state.UnsupportedError{Command: name(a[0]), Why: "records have no place for what a stream remembers of idempotent producers", Near: true}
 }
 
 // name returns how errors call a command.

@@ -12,11 +12,10 @@ import (
 	"kvferry/internal/testkit/servertest"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // made returns a server after running commands, one a line.
-func made(t *testing.T, lines string) *server.Server { return servertest.Made(t, Do, lines) }
+func made(t *testing.T, lines string) *state.Server { return servertest.Made(t, Do, lines) }
 
 // some is a key of each type.
 const some = `
@@ -82,7 +81,7 @@ func TestRefused(t *testing.T) {
 	} {
 		err := Do(s, servertest.Words(line))
 		var reply *argument.ReplyError
-		var no *server.UnsupportedError
+		var no *state.UnsupportedError
 		if !errors.As(err, &reply) && !errors.As(err, &no) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)
 		}
@@ -114,7 +113,7 @@ func TestLost(t *testing.T) {
 		s.DB.Select(0)
 		s.DB.FlushAll()
 		for i, line := range strings.Split(strings.TrimSpace(log), "\n") {
-			var no *server.UnsupportedError
+			var no *state.UnsupportedError
 			if args := servertest.Words(line); errors.As(Do(s, args), &no) {
 				if _, err := Lose(s, args, fmt.Append(nil, i)); err != nil {
 					t.Fatal(err)
@@ -203,7 +202,7 @@ func TestDone(t *testing.T) {
 // TestNear: distances are stored, with a report that their last bits may differ.
 func TestNear(t *testing.T) {
 	s := made(t, "ZADD g 3479099956230698 Palermo 3479447370796909 Catania")
-	var near *server.UnsupportedError
+	var near *state.UnsupportedError
 	if err := Do(s, servertest.Words("GEORADIUSBYMEMBER g Palermo 200 km STOREDIST k")); !errors.As(err, &near) || !near.Near {
 		t.Error(err)
 	}
@@ -215,7 +214,7 @@ func TestNear(t *testing.T) {
 // TestProducers: what a stream remembers of idempotent producers is told, and changes nothing.
 func TestProducers(t *testing.T) {
 	for _, command := range []string{"XCFGSET x IDMP-DURATION 5", "XIDMPRECORD x p m 1-1"} {
-		var near *server.UnsupportedError
+		var near *state.UnsupportedError
 		if err := Do(made(t, "XADD x 1-1 f v"), servertest.Words(command)); !errors.As(err, &near) || !near.Near {
 			t.Errorf("%s: %v", command, err)
 		}
@@ -227,7 +226,7 @@ func TestLateFields(t *testing.T) {
 	for _, ms := range []int64{1<<46 - 1, 1 << 46} {
 		for _, command := range []string{"HPEXPIREAT h %d FIELDS 1 f", "HGETEX h PXAT %d FIELDS 1 f", "HSETEX h PXAT %d FIELDS 1 f v"} {
 			s := made(t, "HSET h f v g w")
-			var near *server.UnsupportedError
+			var near *state.UnsupportedError
 			if err := Do(s, servertest.Words(fmt.Sprintf(command, ms))); errors.As(err, &near) != (ms == 1<<46) || near != nil && !near.Near {
 				t.Errorf("%s: %v", fmt.Sprintf(command, ms), err)
 			}

@@ -8,7 +8,6 @@ import (
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // zaddFlags are the options of ZADD.
@@ -34,7 +33,7 @@ func (f *zaddFlags) read(a [][]byte) ([][]byte, error) {
 	return a, nil
 }
 
-func cmdZadd(s *server.Server, a [][]byte) error {
+func cmdZadd(s *state.Server, a [][]byte) error {
 	var f zaddFlags
 	pairs, err := f.read(a[2:])
 	if err != nil {
@@ -76,12 +75,12 @@ func zadd(v *state.Value, f *zaddFlags, score float64, member []byte) error {
 	return nil
 }
 
-func cmdZincrby(s *server.Server, a [][]byte) error {
+func cmdZincrby(s *state.Server, a [][]byte) error {
 	return cmdZadd(s, [][]byte{a[0], a[1], []byte("INCR"), a[2], a[3]})
 }
 
-func cmdZpop(back bool) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdZpop(back bool) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		n, err := popped(a)
 		if err != nil {
 			return err
@@ -96,7 +95,7 @@ func cmdZpop(back bool) func(*server.Server, [][]byte) error {
 
 // removeWhere calls in for the members of a sorted set in order, until more is false, and removes members for
 // which remove is true.
-func removeWhere(s *server.Server, key []byte, v *state.Value, back bool, in func(i int64, z state.Scored) (remove, more bool)) error {
+func removeWhere(s *state.Server, key []byte, v *state.Value, back bool, in func(i int64, z state.Scored) (remove, more bool)) error {
 	if v == nil {
 		return nil
 	}
@@ -113,7 +112,7 @@ func removeWhere(s *server.Server, key []byte, v *state.Value, back bool, in fun
 	return nil
 }
 
-func cmdZremrangebyrank(s *server.Server, a [][]byte) error {
+func cmdZremrangebyrank(s *state.Server, a [][]byte) error {
 	v, from, to, err := ranks(s, a, record.ZSet)
 	if err != nil {
 		return err
@@ -127,7 +126,7 @@ func cmdZremrangebyrank(s *server.Server, a [][]byte) error {
 	})
 }
 
-func cmdZremrangebyscore(s *server.Server, a [][]byte) error {
+func cmdZremrangebyscore(s *state.Server, a [][]byte) error {
 	b, err := argument.ParseScores(a[2], a[3])
 	if err != nil {
 		return err
@@ -141,7 +140,7 @@ func cmdZremrangebyscore(s *server.Server, a [][]byte) error {
 	})
 }
 
-func cmdZremrangebylex(s *server.Server, a [][]byte) error {
+func cmdZremrangebylex(s *state.Server, a [][]byte) error {
 	b, err := argument.ParseMembers(a[2], a[3])
 	if err != nil {
 		return err
@@ -169,13 +168,13 @@ func oneScore(v *state.Value) error {
 		})
 	}
 	if ends[0] != ends[1] {
-		return server.Unsupported("BYLEX", "a range of members is not defined where scores differ")
+		return state.Unsupported("BYLEX", "a range of members is not defined where scores differ")
 	}
 	return nil
 }
 
 // cmdZmove is ZMOVE source target MIN|MAX|BYSCORE least most [COUNT n].
-func cmdZmove(s *server.Server, a [][]byte) error {
+func cmdZmove(s *state.Server, a [][]byte) error {
 	in, options, back := func(state.Scored) bool { return true }, a[4:], argument.Is(a[3], "MAX")
 	count := int64(1)
 	byScore := argument.Is(a[3], "BYSCORE")
@@ -206,14 +205,14 @@ func cmdZmove(s *server.Server, a [][]byte) error {
 			return byScore || int64(len(list)) < count
 		})
 		if byScore && int64(len(list)) > count {
-			err = server.Unsupported("ZMOVE BYSCORE", "which members of the range a server moves is unknown")
+			err = state.Unsupported("ZMOVE BYSCORE", "which members of the range a server moves is unknown")
 		}
 		return list, err
 	})
 }
 
 // cmdZmovemember is ZMOVEMEMBER source target [NX|XX] MEMBERS n member ….
-func cmdZmovemember(s *server.Server, a [][]byte) error {
+func cmdZmovemember(s *state.Server, a [][]byte) error {
 	names, nx, xx := a[3:], argument.Is(a[3], "NX"), argument.Is(a[3], "XX")
 	if nx || xx {
 		names = names[1:]
@@ -235,7 +234,7 @@ func cmdZmovemember(s *server.Server, a [][]byte) error {
 }
 
 // moveMembers moves the members that choose returns from the sorted set a[1] to a[2]. They keep their scores.
-func moveMembers(s *server.Server, a [][]byte, choose func(src, dst *state.Value) ([][]byte, error)) error {
+func moveMembers(s *state.Server, a [][]byte, choose func(src, dst *state.Value) ([][]byte, error)) error {
 	src, err := s.Find(a[1], record.ZSet)
 	if err != nil || src == nil {
 		return err
@@ -260,6 +259,6 @@ func moveMembers(s *server.Server, a [][]byte, choose func(src, dst *state.Value
 }
 
 // unblocked is the blocking form of a command, whose timeout is the argument at: in a log it does not wait.
-func unblocked(at int, run func(*server.Server, [][]byte) error) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error { return run(s, slices.Delete(slices.Clone(a), at, at+1)) }
+func unblocked(at int, run func(*state.Server, [][]byte) error) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error { return run(s, slices.Delete(slices.Clone(a), at, at+1)) }
 }

@@ -7,7 +7,6 @@ import (
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
-	"kvferry/redis/state/server"
 )
 
 // operand is a source of ZUNIONSTORE and its kin: a sorted set, or a set whose members all have the score 1.
@@ -56,7 +55,7 @@ func number(f float64) float64 {
 }
 
 // operands parses "numkeys key … [WEIGHTS …] [AGGREGATE …]" after a command's name and target.
-func operands(s *server.Server, command []byte, a [][]byte) ([]operand, aggregate, error) {
+func operands(s *state.Server, command []byte, a [][]byte) ([]operand, aggregate, error) {
 	n, err := argument.ParseInt(a[0])
 	if err != nil {
 		return nil, nil, err
@@ -93,8 +92,8 @@ func operands(s *server.Server, command []byte, a [][]byte) ([]operand, aggregat
 }
 
 // cmdZstore is ZUNIONSTORE, ZINTERSTORE and ZDIFFSTORE: op fills out from the sources.
-func cmdZstore(op func(out *state.Value, in []operand, how aggregate)) func(*server.Server, [][]byte) error {
-	return func(s *server.Server, a [][]byte) error {
+func cmdZstore(op func(out *state.Value, in []operand, how aggregate)) func(*state.Server, [][]byte) error {
+	return func(s *state.Server, a [][]byte) error {
 		in, how, err := operands(s, a[0], a[2:])
 		if err != nil {
 			return err
@@ -159,7 +158,7 @@ type zrange struct {
 	offset, limit       int64
 }
 
-func (z *zrange) read(s *server.Server, a [][]byte) error {
+func (z *zrange) read(s *state.Server, a [][]byte) error {
 	z.limit = -1
 	for i := 0; i < len(a); i++ {
 		switch {
@@ -190,7 +189,7 @@ func (z *zrange) read(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdZrangestore(s *server.Server, a [][]byte) error {
+func cmdZrangestore(s *state.Server, a [][]byte) error {
 	var z zrange
 	if err := z.read(s, a[5:]); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 // Commands returns the commands on collections.
 func Commands() []command.Command {
-	return slices.Concat(hashCommands(), listCommands(), setCommands(), zsetCommands(), geoCommands(), sortCommands())
+	return slices.Concat(hashCommands(), listCommands(), setCommands(), zsetCommands(), geoCommands(), sortCommands(), streamCommands())
 }
 
 func hashCommands() []command.Command {

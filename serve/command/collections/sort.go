@@ -8,7 +8,6 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/shared/keyslot"
-	"kvferry/internal/shared/sorting"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/serve/command"
@@ -28,7 +27,7 @@ var sortable = record.Of(record.List, record.Set, record.ZSet)
 // sortOf makes SORT or SORT_RO.
 func sortOf(readOnly bool) func(*command.Call) error {
 	return func(c *command.Call) (err error) {
-		var o sorting.Options
+		var o argument.SortOptions
 		if err := o.Read(c.Args[2:], readOnly, func([]byte) error { return argument.ErrSyntax }); err != nil {
 			return err
 		}
@@ -57,7 +56,7 @@ func sortOf(readOnly bool) func(*command.Call) error {
 }
 
 // denied refuses patterns of keys that other nodes of the cluster may have: here they would seem to be missing.
-func denied(c *command.Call, o *sorting.Options) error {
+func denied(c *command.Call, o *argument.SortOptions) error {
 	elsewhere := func(pattern []byte) bool {
 		before, _, _ := bytes.Cut(pattern, []byte("*"))
 		tag := keyslot.Tag(before)
@@ -104,7 +103,7 @@ func elements(c *command.Call, s *extsort.Sorter, back bool) error {
 }
 
 // weigh adds the elements with their weights.
-func weigh(c *command.Call, to, elems *extsort.Sorter, o *sorting.Options) error {
+func weigh(c *command.Call, to, elems *extsort.Sorter, o *argument.SortOptions) error {
 	return eachSorted(c, elems, 0, int64(elems.Len()), func(elem []byte) error {
 		if o.By == nil {
 			return addWeighed(to, o, elem, elem, true)
@@ -114,10 +113,10 @@ func weigh(c *command.Call, to, elems *extsort.Sorter, o *sorting.Options) error
 }
 
 // addWeighed adds an element with its weight. Elements without a weight are 0, or come before all texts.
-func addWeighed(to *extsort.Sorter, o *sorting.Options, elem, weight []byte, there bool) error {
+func addWeighed(to *extsort.Sorter, o *argument.SortOptions, elem, weight []byte, there bool) error {
 	at, key := uint64(command.Number(there)), weight
 	if !o.Alpha {
-		score, err := sorting.Score(weight)
+		score, err := argument.SortScore(weight)
 		if err != nil {
 			return err
 		}
@@ -145,7 +144,7 @@ func eachSorted(c *command.Call, s *extsort.Sorter, from, to int64, f func(elem 
 }
 
 // replySorted replies with the elements that LIMIT selects, or with what GET names for them.
-func replySorted(c *command.Call, s *extsort.Sorter, o *sorting.Options) error {
+func replySorted(c *command.Call, s *extsort.Sorter, o *argument.SortOptions) error {
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		from, to := o.Window(int64(s.Len()))
 		err = eachSorted(c, s, from, to, func(elem []byte) error {
@@ -170,7 +169,7 @@ func target(c *command.Call, pattern, elem []byte, f func(b []byte) error) (err 
 	if string(pattern) == "#" {
 		return f(elem)
 	}
-	key, field, ok := sorting.Target(pattern, elem)
+	key, field, ok := argument.SortTarget(pattern, elem)
 	if !ok {
 		return f(nil)
 	}

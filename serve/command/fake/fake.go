@@ -17,8 +17,8 @@ import (
 
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	"kvferry/serve"
 	"kvferry/serve/command"
-	"kvferry/serve/command/all"
 	"kvferry/serve/resp"
 )
 
@@ -180,7 +180,7 @@ func New(t testing.TB, lines ...string) (*command.Server, *Dataset) {
 		f.Records[words[1]] = r
 	}
 	s := &command.Server{Keys: f, Now: Now, Memory: 64 << 20, TempDir: t.TempDir()}
-	s.Init(all.Commands()...)
+	s.Init(serve.Commands()...)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -4,6 +4,7 @@ package keys
 import (
 	"io"
 	"math/rand/v2"
+	"slices"
 
 	"kvferry/inspect/redismem"
 	"kvferry/internal/pass/filter"
@@ -13,8 +14,12 @@ import (
 	"kvferry/serve/resp"
 )
 
-// Commands returns the commands on keys.
+// Commands returns the commands on keys, strings and documents.
 func Commands() []command.Command {
+	return slices.Concat(keyCommands(), stringCommands(), bitCommands(), documentCommands())
+}
+
+func keyCommands() []command.Command {
 	return []command.Command{
 		command.Of("exists", -2, "readonly fast", 1, -1, 1, exists),
 		command.Of("touch", -2, "readonly fast", 1, -1, 1, exists),

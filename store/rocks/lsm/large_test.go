@@ -9,8 +9,8 @@ import (
 
 	"kvferry/internal/testkit/testsst"
 	"kvferry/store"
+	"kvferry/store/rocks"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/wal"
 )
 
 // largeLog makes a log of large and small values, some of them written over.
@@ -24,8 +24,8 @@ func largeLog(d *testsst.DB) (want map[string]string) {
 	}
 	for i := range 6 {
 		put(fmt.Sprint("k", i), 30)
-		put(fmt.Sprint("large", i%4), wal.LargeValue+wal.LargeValue/2+i)
-		put(fmt.Sprint("edge", i), wal.LargeValue/3*3+3*(i%2))
+		put(fmt.Sprint("large", i%4), rocks.LargeValue+rocks.LargeValue/2+i)
+		put(fmt.Sprint("edge", i), rocks.LargeValue/3*3+3*(i%2))
 	}
 	put("large0", 3)
 	d.Log(7, records...)
@@ -67,7 +67,7 @@ func TestLargeValues(t *testing.T) {
 
 // TestLargeValueTwice: the same large entry in two logs counts once, another one is an error.
 func TestLargeValueTwice(t *testing.T) {
-	large := strings.Repeat("v", wal.LargeValue+1)
+	large := strings.Repeat("v", rocks.LargeValue+1)
 	for other, same := range map[string]bool{large: true, large[1:] + "w": false, large + "v": false, "v": false} {
 		d := testsst.NewDB(t)
 		d.Log(6, testsst.Batch(5, testsst.Op(base.KindPut, "k", large)))

@@ -10,9 +10,9 @@ import (
 	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/lsm"
-	"kvferry/store/rocks/wal"
 )
 
 // elsewhere holds values outside of tables, by index; a value under an unknown name is lost.
@@ -43,7 +43,7 @@ func (e *elsewhere) Value(_, index []byte, _ record.Place) ([]byte, error) {
 // TestValuesElsewhere reads rows with values outside of tables: sequentially, singly, in batches whose large values are
 // released and reloaded, and as entries. A lost value loses its row, an unreadable one the rest of the rows.
 func TestValuesElsewhere(t *testing.T) {
-	large := strings.Repeat("L", 3*wal.LargeValue)
+	large := strings.Repeat("L", 3*rocks.LargeValue)
 	index := func(key string, seq uint64, to string) testsst.Entry {
 		return testsst.NewEntry(key, seq, base.KindBlobIndex, to)
 	}

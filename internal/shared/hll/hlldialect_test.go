@@ -1,0 +1,49 @@
+package hll
+
+import (
+	"strings"
+	"testing"
+
+	"kvferry/record"
+)
+
+func TestDialects(t *testing.T) {
+	header := "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
+	for _, tc := range []struct {
+		name, s string
+		want    Dialect
+	}{
+		{"empty", "", NoDialect},
+		{"text", "HYLLO", NoDialect},
+		{"dense", header + strings.Repeat("\x00", DenseSize-HeaderSize), HYLL},
+		{"dense, too short", header + "\x00", NoDialect},
+		{"sparse", "HYLL\x01" + header[5:] + "\x7f\xff", HYLL},
+		{"sparse, empty", "HYLL\x01" + header[5:], HYLL},
+		{"cut header", "HYLL\x01" + header[5:15], NoDialect},
+		{"unknown encoding", "HYLL\x02" + header[5:], NoDialect},
+		{"raw", strings.Repeat("\x01", RawSize), Raw},
+		{"nearly raw", strings.Repeat("\x01", RawSize-1), NoDialect},
+	} {
+		if got := DialectOf([]byte(tc.s)); got != tc.want {
+			t.Errorf("%s: dialect %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	raw, hyll := []byte(strings.Repeat("\x01", RawSize)), []byte("HYLL\x01"+strings.Repeat("\x00", 11))
+	for _, tc := range []struct {
+		s      []byte
+		native Dialect
+		want   string
+	}{
+		{raw, Raw, "may count twice"}, {raw, Marked, "does not mark it as one; X keeps"}, {raw, HYLL, "of Pika; X keeps it as a string"}, {raw, NoDialect, "of Pika; X keeps"},
+		{hyll, Raw, "as in Redis; X keeps"}, {hyll, Marked, "as in Redis; X keeps"}, {hyll, NoDialect, "as in Redis; X keeps"}, {hyll, HYLL, ""}, {[]byte("x"), Raw, ""}, {[]byte("x"), NoDialect, ""},
+	} {
+		l, ok := Engine{"X", tc.native}.Note(tc.s)
+		if ok != (tc.want != "") || !strings.Contains(l.Detail, tc.want) ||
+			ok && (!l.Note || l.Drops || l.Kind != record.LossHyperLogLog) {
+			t.Errorf("%.8q for %d: %v %+v, want %q", tc.s, tc.native, ok, l, tc.want)
+		}
+	}
+}
