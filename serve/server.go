@@ -1,4 +1,4 @@
-// Package serve answers Redis clients from a dataset on disk.
+// Package serve answers Redis clients from a dataset on disk, also as a node of a cluster.
 package serve
 
 import (

@@ -1,5 +1,7 @@
 // Package work manages the work directory of a conversion, beside the target. It holds the state that an interrupted run
-// is resumed from: the identity of the run and its finished steps. The package also publishes the target and its report.
+// is resumed from: the identity of the run and its finished steps. The package also checks the paths of
+// sources and targets, counts the files and rows of a finished target, publishes the target and its report, and exports
+// files in parts (Export).
 //
 // The journal is a file of JSON lines. Each line is on disk before a step begins that depends on it. A truncated last
 // line was never synced and is dropped.
@@ -7,7 +9,7 @@
 //	{"plan":{…}}        Identity: source, target and options; always the first line, and only that
 //	{"task":{…}}        result.Result: a task is done and its tables are on disk; the last line of a number counts
 //	{"finishing":true}  the tables are about to become a database
-//	{"written":{…}}     inventory.Census: the database is complete and consists of these files
+//	{"written":{…}}     Census: the database is complete and consists of these files
 //	{"proved":true}     the target is proved, unless the proof is off, and its report is written
 //
 // The plan holds the identity of the run. Only a run with the same identity may continue it:

@@ -1,5 +1,5 @@
-// Package render prints the results of package inspect: as text, JSON, JUnit, SARIF or an HTML
-// page.
+// Package render prints the results of package inspect as text, JSON, JUnit, SARIF or an HTML page, and has the forms
+// of dumps.
 package render
 
 import (

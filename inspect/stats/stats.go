@@ -18,7 +18,7 @@ type Options struct {
 	Location  string          // of the source, for commands
 	Stores    *inspect.Stores // to count files; may be nil
 	Top       int             // number of big keys and prefixes to list
-	Delimiter string          // between the parts of a key; keyshape.Auto finds it; "" counts no prefixes
+	Delimiter string          // between the parts of a key; Auto finds it; "" counts no prefixes
 	Depth     int             // maximum number of parts of a key; 0 means 16
 	Redis     bool            // estimate the memory that the records would use in Redis
 }

@@ -1,4 +1,5 @@
-// Package columns reads and writes Parquet files column by column, with github.com/parquet-go/parquet-go.
+// Package columns reads and writes Parquet files column by column, with github.com/parquet-go/parquet-go, and their
+// values as text.
 //
 // The library encodes and decodes pages and footers. It trusts the numbers in a file, and panics on some. This package compares
 // them with the size of the file first, and turns a panic into an error (guard).

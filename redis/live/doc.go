@@ -1,4 +1,4 @@
-// Package live reads and writes servers of Redis and Valkey: package server connects to them, package pipe loads them.
+// Package live reads and writes servers of Redis and Valkey: package server connects to them and sends commands.
 //
 // A source copies a server to a temporary RDB file, as a replica does or key by key, and reads that file.
 //

@@ -1,15 +1,12 @@
 // Package state keeps the keys of a Redis server while commands are replayed into it. It keeps everything on
 // disk, in a temporary Pebble store, so its memory does not grow with the data.
 //
-//	aof -> commands -> streams -> server -> state
+//	aof -> commands -> state
 //
 //	state     State: the keys of databases; Value: the content of a key and its methods by type; Put: a whole record;
 //	          Records: all records, in order
-//	spill     settings of the store
-//	server    shared by commands: the server that they change, its clock, arguments and replies
-//	bits      the commands on bits of strings, and on HyperLogLogs
-//	streams   the commands on streams
-//	commands  all commands by name, and the commands on other types
+//	          Server: shared by commands, with its clock, arguments and replies
+//	commands  all commands by name
 //
 // # Rows
 //

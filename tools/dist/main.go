@@ -73,10 +73,7 @@ func run(out, only, pages, sbom, pgo string) error {
 
 // build makes the artifacts of all platforms, or of one.
 func (r *release) build(only string) error {
-	if err := os.RemoveAll(r.out); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(r.out, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(r.out), os.MkdirAll(r.out, 0o755)); err != nil {
 		return err
 	}
 	if err := r.writePages(); err != nil {

@@ -302,7 +302,7 @@ type Reviver interface {
 // Elements reads the elements of a type in which an element is not exactly one row. It reads the rows through the
 // Reader and classifies all of them.
 type Elements interface {
-	// Begin starts the current record. After a findings.Error there is no record: it cannot be read.
+	// Begin starts the current record. After a dataset.KindError there is no record: it cannot be read.
 	Begin() error
 	// Read returns the next elements, like record.Reader.
 	Read(dst []record.Element) (int, error)

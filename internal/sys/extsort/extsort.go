@@ -3,6 +3,8 @@
 //
 // Rows are sorted by (prefix, key); equal rows keep their order. Callers should encode as much of their order as
 // possible in the prefix, because numbers are fast to compare.
+//
+// Duplicates finds equal hashes within bounded memory.
 package extsort
 
 import (

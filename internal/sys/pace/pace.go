@@ -1,4 +1,4 @@
-// Package pace limits the speed of transfers.
+// Package pace limits the speed of transfers, and how many calls run at the same time.
 package pace
 
 import (

@@ -1,4 +1,4 @@
-// Package page lays out Markdown and help texts for a terminal of a given width.
+// Package page lays out Markdown and help texts for a terminal of a given width, and colours reports.
 package page
 
 import (

@@ -1,5 +1,5 @@
 // Package server connects to servers of Redis and Valkey, standalone and clusters: addresses, connections with time
-// limits, commands that follow their slots, and what a server is and holds. Commands and replies go through
+// limits, commands that follow their slots, pipes, and what a server is and holds. Commands and replies go through
 // github.com/gomodule/redigo; a guard bounds the memory of replies.
 package server
 

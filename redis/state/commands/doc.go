@@ -4,6 +4,7 @@
 //
 //	entries access                         the table, and the keys that commands read and write
 //	keys strings lists hashes sets zsets   commands on one type
+//	bits hll streams groups refs           commands on parts of strings, and on streams
 //	zstore geo sort                        commands that make a key of others
 //	streams, bits                          in packages of their own
 //

@@ -1,4 +1,4 @@
-// Package collections has the commands on hashes, lists, sets and sorted sets.
+// Package collections has the commands on hashes, lists, sets, sorted sets and streams.
 package collections
 
 import (

@@ -1,4 +1,4 @@
-// Package keys has the commands on keys of any type.
+// Package keys has the commands on keys of any type, on strings and on JSON documents.
 package keys
 
 import (
