@@ -1,6 +1,9 @@
 package format
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Describer makes a Row field by field and continues after errors.
 type Describer struct {
@@ -42,3 +45,15 @@ func (d *Describer) Broken(err error, where string, off int, b []byte) {
 
 // BrokenValue adds the bytes of a value that are not described as undecoded, with the error.
 func (d *Describer) BrokenValue(err error, value []byte) { d.Broken(err, "value", d.value, value) }
+
+// UsageError reports an invalid location, filter or setting.
+type UsageError struct{ Err error }
+
+// Error returns the cause.
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usagef returns a UsageError.
+func Usagef(text string, args ...any) error { return &UsageError{fmt.Errorf(text, args...)} }

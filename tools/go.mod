@@ -1,4 +1,4 @@
-// What makes, measures and disturbs kvferry, and is no part of it.
+// Programs that build, measure and test kvferry, and are not part of it.
 module kvferry/tools
 
 go 1.26.0

@@ -104,3 +104,53 @@ func ParseInts(args ...[]byte) ([]int64, error) {
 	}
 	return out, nil
 }
+
+// ReplyError is an error reply of a server. The command has changed no keys.
+type ReplyError struct{ Text string }
+
+func (e *ReplyError) Error() string { return e.Text }
+
+// Refuse returns an error reply.
+func Refuse(text string) error { return &ReplyError{text} }
+
+// Answers that several commands give.
+var (
+	ErrWrongType = Refuse("WRONGTYPE Operation against a key holding the wrong kind of value")
+	ErrSyntax    = Refuse("ERR syntax error")
+	ErrInteger   = Refuse("ERR value is not an integer or out of range")
+	ErrFloat     = Refuse("ERR value is not a valid float")
+	ErrRange     = Refuse("ERR index out of range")
+	ErrNoKey     = Refuse("ERR no such key")
+	ErrArgs      = Refuse("ERR wrong number of arguments")
+)
+
+// ErrID is the reply to an argument that is no id of a stream's entry.
+var ErrID = Refuse("ERR Invalid stream ID specified as stream command argument")
+
+// ParseID reads ms-seq, or ms alone, whose sequence number is then seq.
+func ParseID(b []byte, seq uint64) (ms, n uint64, err error) {
+	first, rest, two := bytes.Cut(b, []byte("-"))
+	n = seq
+	if ms, err = ParseIDPart(first); err == nil && two {
+		n, err = ParseIDPart(rest)
+	}
+	if err != nil {
+		return 0, 0, ErrID
+	}
+	return ms, n, nil
+}
+
+// ParseIDPart reads a part of an id as Redis does, with strtoull.
+func ParseIDPart(b []byte) (uint64, error) {
+	if len(b) > maxID {
+		return 0, ErrID
+	}
+	b = bytes.TrimLeft(b, " \t\n\v\f\r")
+	if len(b) > 1 && b[0] == '+' {
+		b = b[1:]
+	}
+	return strconv.ParseUint(string(b), 10, 64)
+}
+
+// maxID is the longest id that servers read.
+const maxID = 127

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 
@@ -93,4 +94,16 @@ func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
 // MembersDetail returns the text of a finding about members that lose their expiry.
 func MembersDetail(n int64) string {
 	return record.Count(n, "member") + " will expire on the server; records have no place for that"
+}
+
+// HasConsumer reports whether a pending entry has a consumer, and if not, a loss: only Redis 8.8 and later have such.
+func HasConsumer(e *record.Element, report func(record.Loss)) bool {
+	p, err := record.DecodePending(e.Value)
+	if err != nil || p.Consumer != nil {
+		return err == nil
+	}
+	id, _ := jsonl.AppendID(nil, p.ID)
+	report(record.Loss{Kind: record.LossStreamGroups, Drops: true,
+		Detail: fmt.Sprintf("group %s: pending %s, which belongs to no consumer", record.Quote(e.Name), id)})
+	return false
 }

@@ -152,3 +152,12 @@ func (r *Rest) Report(e *format.Env, f record.Finding) {
 	}
 	e.Report(f)
 }
+
+// Drop adds the counts of a row reader to t and closes it.
+func Drop(it interface {
+	Tally(*record.Tally)
+	Close() error
+}, t *record.Tally) error {
+	it.Tally(t)
+	return it.Close()
+}

@@ -18,7 +18,9 @@
 package jsonl
 
 import (
+	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -296,4 +298,30 @@ func appendEscape(dst []byte, c byte) []byte {
 		return append(dst, `\t`...)
 	}
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
+}
+
+// Text holds any bytes, and is encoded in JSON like AppendText does.
+type Text string
+
+// MarshalJSON writes the text.
+func (t Text) MarshalJSON() ([]byte, error) {
+	var e Encoder
+	return e.AppendText(nil, []byte(t)), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	var plain string
+	err := json.Unmarshal(data, &plain)
+	if err == nil {
+		*t = Text(plain)
+		return nil
+	}
+	var coded struct{ Base64 *string }
+	if json.Unmarshal(data, &coded) != nil || coded.Base64 == nil {
+		return err
+	}
+	b, err := base64.StdEncoding.DecodeString(*coded.Base64)
+	*t = Text(b)
+	return err
 }

@@ -127,3 +127,53 @@ func (e *Entries) Next() (bool, error) {
 	e.Pos = p + unshared + value
 	return true, nil
 }
+
+// Walk iterates over the data blocks of a sorted table in index order, independent of the table's storage.
+type Walk interface {
+	// Next moves to the next block; false without an error is the end.
+	Next() (bool, error)
+	// Seek moves to the first block that may hold keys at or after key, possibly backward; false without an error is
+	// the end.
+	Seek(key []byte) (bool, error)
+	// SkipTo advances by at least one block, to the first that ends at or after off; false without an error is the end,
+	// where Handle returns the last block.
+	SkipTo(off uint64) (bool, error)
+	// Separator returns a user key at or above all keys of the block and below the keys of the next one. It is valid
+	// until the next move.
+	Separator() []byte
+	// Handle returns the block's handle.
+	Handle() Handle
+	// Load returns the block, verified and decompressed. It is valid until the next call.
+	Load() (Block, error)
+	// Counted reports whether the block was counted already. If not, its reader passes the counts to Count, or nil if
+	// it does not read all of the block, and any error of its restart points. Count's error is about the block or, once
+	// all blocks are counted, about the table: the rows were readable, but are not the original ones.
+	Counted() bool
+	Count(n *Counts, err error) error
+	// GiveBack frees the memory of the block; Load reads it again.
+	GiveBack()
+	// Close ends the walk.
+	Close()
+}
+
+// TrailerLen is the length of a block's trailer: codec and checksum.
+const TrailerLen = 5
+
+// MaxSize limits the decompressed size of a block: rows are below 4 GiB in any engine, and far below in practice.
+const MaxSize = 1 << 31
+
+// Handle locates a block in a file; Size excludes the trailer.
+type Handle struct{ Off, Size uint64 }
+
+// ReadHandle decodes a block handle.
+func ReadHandle(f *base.Fields, field string) Handle {
+	return Handle{f.Uvarint(field), f.Uvarint(field)}
+}
+
+// Check returns an error unless the block lies within a file of size bytes.
+func (h Handle) Check(size int64) error {
+	if h.Size > MaxSize || h.Off > uint64(size) || h.Size+TrailerLen > uint64(size)-h.Off {
+		return fmt.Errorf("block of %s bytes at %d in a file of %s bytes", record.Number(h.Size), h.Off, record.Number(size))
+	}
+	return nil
+}

@@ -1,8 +1,10 @@
 package build
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sort"
 
@@ -232,3 +234,17 @@ func (b *builder) tableExt() string {
 func (b *builder) nextFile() int { return firstTableNumber + len(b.tables) }
 
 var _ store.Builder = (*builder)(nil)
+
+// writeFile writes a small file and makes it durable.
+func writeFile(path string, data []byte) error {
+	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = cmp.Or(err, f.Close())
+	return err
+}

@@ -8,15 +8,18 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
+	"github.com/zeebo/xxh3"
 
 	"kvferry/record"
 	"kvferry/store/rocks/base"
@@ -328,3 +331,27 @@ const zstdDictMagic = 0xEC30A437
 
 // codecZstdLevelDB is our own id for LevelDB's zstd, whose blocks have no size prefix.
 const codecZstdLevelDB = 0xff
+
+// checkBlock verifies the checksum of a block and its codec byte.
+func checkBlock(kind byte, b []byte, stored uint32) error {
+	var sum uint32
+	switch kind {
+	case checksumNone:
+		return nil
+	case checksumCRC32C:
+		sum = base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
+	case checksumXXH32:
+		sum = base.XXH32(b)
+	case checksumXXH64:
+		sum = uint32(xxhash.Sum64(b))
+	case checksumXXH3:
+		n := len(b) - 1
+		sum = withCodec(xxh3.Hash(b[:n]), b[n])
+	default:
+		return base.Unsupported("checksum type %d", kind)
+	}
+	if sum != stored {
+		return fmt.Errorf("%w: stored %08x, computed %08x", base.ErrChecksum, stored, sum)
+	}
+	return nil
+}
