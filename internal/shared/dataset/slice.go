@@ -81,3 +81,12 @@ func (s *Slice) Size() int64 {
 	}
 	return int64(float64(size) * float64(own) / float64(total))
 }
+
+// Get implements store.Getter.
+func (s *Slice) Get(key []byte) (value []byte, found, ok bool) {
+	g, ok := s.Keyspace.(store.Getter)
+	if !ok || !s.Holds(key) {
+		return nil, false, false
+	}
+	return g.Get(key)
+}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/serve/command"
@@ -49,6 +50,9 @@ type Record struct {
 func (f *Dataset) Databases() []command.Database {
 	return []command.Database{{Name: "0", Exists: true}}
 }
+
+// Get leaves all lookups to passes.
+func (f *Dataset) Get(command.Database, *format.Lookup) bool { return false }
 
 func (f *Dataset) Seeks(record.Type) bool { return f.Seek }
 
