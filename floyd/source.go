@@ -26,7 +26,8 @@ type source struct {
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f floydFormat, dir string, o *format.OpenOptions) (format.Source, error) {
-	s := &source{Source: versioned.NewSource(floydFormat{server: f.server}, dir), slots: f.slots, homes: map[string]func([]byte) *versioned.Store{}}
+	s := &source{Source: versioned.NewSource(floydFormat{server: f.server}, dir), slots: f.slots,
+		homes: map[string]func([]byte) *versioned.Store{}}
 	s.Home = func(db string, key []byte) *versioned.Store { return s.homes[db](key) }
 	opts := *o
 	opts.Options.Comparers = Comparers()

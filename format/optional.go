@@ -97,25 +97,7 @@ type Seeker interface {
 type Getter interface {
 	// Get answers a lookup. It returns false if only a pass can: for deleted and expired keys, keys of several or of other
 	// types, and anything damaged or unusual.
-	Get(l *Lookup) bool
-}
-
-// Lookup asks for the string of a key, or for an element of its hash, set or sorted set by name. It may be used again.
-type Lookup struct {
-	DB   string
-	Key  []byte
-	Type record.Type
-	Name []byte // of the element
-	Now  int64  // Unix milliseconds
-
-	// Exists is set if the key exists, and Found if it has the element. Elem is the element, or the string, valid until the
-	// next lookup.
-	Exists, Found bool
-	Elem          record.Element
-
-	// Raw and Room are the source's.
-	Raw  []byte
-	Room any
+	Get(l *record.Lookup) bool
 }
 
 // Weighed is a Source that can sample the distribution of its bytes over user keys.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/format"
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
@@ -116,7 +115,7 @@ const maxRoom = 64 << 10
 func (c *Call) lookup(key []byte, t record.Type, name []byte, f func(e *record.Element) error) (ok bool, err error) {
 	l := c.Client.lookup
 	if c.Client.lookup = nil; l == nil { // f may look up more
-		l = new(format.Lookup)
+		l = new(record.Lookup)
 	}
 	end, err := c.Server.gate.turn(c.Ctx, c.Client, smallShare)
 	if err != nil {

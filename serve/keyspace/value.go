@@ -71,7 +71,7 @@ func (k *Keyspace) Seeks(t record.Type) bool {
 }
 
 // Get answers a lookup without a pass; false if it takes one.
-func (k *Keyspace) Get(db command.Database, l *format.Lookup) bool {
+func (k *Keyspace) Get(db command.Database, l *record.Lookup) bool {
 	scan := k.scan.Load()
 	if !db.Exists || k.Rename || k.Salvage || !scan.Selected().Everything() {
 		return false

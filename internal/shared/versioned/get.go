@@ -3,7 +3,6 @@ package versioned
 import (
 	"bytes"
 
-	"kvferry/format"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"
@@ -20,7 +19,7 @@ const (
 )
 
 // Get implements format.Getter. A record counts if no store has a record of the key that precedes it in dump order.
-func (s *Source) Get(l *format.Lookup) bool {
+func (s *Source) Get(l *record.Lookup) bool {
 	db := s.Database(l.DB)
 	if db == nil {
 		return false
@@ -61,9 +60,11 @@ func (k *Keyspace) getter() store.Getter {
 
 // get reads the meta row of a key and the row of the element. all is true if the records of all stores count, so a Judge could
 // reject one.
-func (s *Store) get(l *format.Lookup, m *Meta, all bool) outcome {
+func (s *Store) get(l *record.Lookup, m *Meta, all bool) outcome {
 	metas, layout := s.Metas.getter(), s.Layout
-	if metas == nil || layout.Unlisted || s.wrap != nil || s.judge != nil && all || layout.OwnRecord != nil && layout.OwnRecord(l.Key) {
+	if metas == nil || layout.Unlisted || s.wrap != nil || s.judge != nil && all ||
+		layout.OwnRecord != nil && layout.OwnRecord(l.Key) {
+
 		return unclear
 	}
 	l.Raw = layout.AppendMetaKey(l.Raw[:0], l.Key)
@@ -105,7 +106,7 @@ func (s *Store) get(l *format.Lookup, m *Meta, all bool) outcome {
 }
 
 // getElement reads the row of an element.
-func (s *Store) getElement(l *format.Lookup, m *Meta, c *typeRows) outcome {
+func (s *Store) getElement(l *record.Lookup, m *Meta, c *typeRows) outcome {
 	if c.Elements != nil || c.data < 0 || c.AppendRow == nil || c.Start != nil || c.Taken != nil || c.Lone || m.Bare ||
 		!record.Of(record.Hash, record.Set, record.ZSet).Has(l.Type) {
 		return unclear

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/serve/command"
@@ -52,7 +51,7 @@ func (f *Dataset) Databases() []command.Database {
 }
 
 // Get leaves all lookups to passes.
-func (f *Dataset) Get(command.Database, *format.Lookup) bool { return false }
+func (f *Dataset) Get(command.Database, *record.Lookup) bool { return false }
 
 func (f *Dataset) Seeks(record.Type) bool { return f.Seek }
 

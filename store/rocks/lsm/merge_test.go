@@ -196,7 +196,8 @@ func TestMergeModel(t *testing.T) {
 		m := &model{cmp: order.Compare, tombs: tombs, merger: testsst.JoinMerger}
 		m.read(entries)
 		lsm.WaitSmall(t, r.Intn(300), r.Intn(30))
-		o := store.Options{Merger: testsst.JoinMerger, Memory: []int64{0, 4096}[seed%2], Hot: &store.Hot{Max: []int64{1 << 20, 3000}[seed%4/2]}}
+		o := store.Options{Merger: testsst.JoinMerger, Memory: []int64{0, 4096}[seed%2],
+			Hot: &store.Hot{Max: []int64{1 << 20, 3000}[seed%4/2]}}
 		ks := openTest(t, d.Finish(), o).Keyspaces()[0]
 		checkModel(t, seed, ks, m, r)
 		if n := checkGets(t, ks, m, entries); len(tombs) == 0 && seed%4 < 2 && n < len(m.rows)/2 {
