@@ -19,13 +19,16 @@ import (
 // source is an open dataset. The stores of a database are its instances.
 type source struct {
 	versioned.Source
-	slots int    // 0: guess from the keys
-	as    spread // of the database with most instances
+	slots int                                          // 0: guess from the keys
+	as    spread                                       // of the database with most instances
+	homes map[string]func(key []byte) *versioned.Store // by database: where the engine looks for a key
 }
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f floydFormat, dir string, o *format.OpenOptions) (format.Source, error) {
-	s := &source{versioned.NewSource(floydFormat{server: f.server}, dir), f.slots, spread{}}
+	s := &source{Source: versioned.NewSource(floydFormat{server: f.server}, dir), slots: f.slots,
+		homes: map[string]func([]byte) *versioned.Store{}}
+	s.Home = func(db string, key []byte) *versioned.Store { return s.homes[db](key) }
 	opts := *o
 	opts.Options.Comparers = Comparers()
 	err := s.OpenDBs(o, "0, 1, … in db0, db1, …", func(name, dir string) (bool, error) { return s.openDB(ctx, name, dir, &opts) })
@@ -68,6 +71,9 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 	sp, err := db.findSpread(s.Dir, dir, s.slots, o)
 	if sp.instances > s.as.instances {
 		s.as = sp
+	}
+	s.homes[name] = func(key []byte) *versioned.Store {
+		return db.instances[Slot(key, max(sp.slots, 1))%max(sp.instances, 1)]
 	}
 	return true, err
 }

@@ -277,8 +277,6 @@ type Env struct {
 	Start *record.Start
 	// Lookups permits passing the rest of a collection without looking at its rows.
 	Lookups bool
-	// Copied is called while the items of a file are sorted; may be nil.
-	Copied store.Copied
 }
 
 // Source is an open dataset.

@@ -93,6 +93,13 @@ type Seeker interface {
 	Seeks() record.TypeSet
 }
 
+// Getter is a Source that looks up strings and elements by single rows, without a pass.
+type Getter interface {
+	// Get answers a lookup. It returns false if only a pass can: for deleted and expired keys, keys of several or of other
+	// types, and anything damaged or unusual.
+	Get(l *record.Lookup) bool
+}
+
 // Weighed is a Source that can sample the distribution of its bytes over user keys.
 type Weighed interface {
 	// Weigh returns about n sampled user keys of some types, in any order, each with the bytes it represents.

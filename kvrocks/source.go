@@ -40,6 +40,7 @@ func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOption
 	s := &source{Source: versioned.NewSource(f, dir), families: map[string]store.Keyspace{},
 		maxBitmap: cmp.Or(o.MaxBitmap, DefaultMaxBitmap)}
 	s.Flat = true
+	s.Home = func(db string, _ []byte) *versioned.Store { return s.Database(db).Stores[0] }
 	st, err := openStore(ctx, dir, o)
 	if err != nil {
 		return nil, err

@@ -283,7 +283,7 @@ func TestPackedDamage(t *testing.T) {
 	}
 }
 
-// TestPrepared: opening and sorting a file show how far they are, and neither counts what the other does.
+// TestPrepared: opening a file shows how far it is.
 func TestPrepared(t *testing.T) {
 	var items []string
 	for i := range 3 * record.CheckEvery {
@@ -305,14 +305,7 @@ func TestPrepared(t *testing.T) {
 	if err != nil || len(at) != 3 {
 		t.Fatal(at, err)
 	}
-	defer src.Close()
-	at = nil
-	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{},
-		&format.Env{Copied: copied, TempDir: t.TempDir()})
-	if err != nil || len(at) < 2 {
-		t.Fatal(at, err)
-	}
-	if err := r.Close(); err != nil {
+	if err := src.Close(); err != nil {
 		t.Error(err)
 	}
 }

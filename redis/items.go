@@ -17,7 +17,6 @@ import (
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
-	"kvferry/store"
 )
 
 // source is an open file.
@@ -53,7 +52,6 @@ type cutter struct {
 	sum      *summer // checksums the bytes that the scanner reads; may be nil
 	end      mark    // expected checksum
 	n        int
-	copied   store.Copied // may be nil
 }
 
 // cutter returns the items of a database between two offsets.
@@ -88,9 +86,6 @@ func (c *cutter) next() (*rdb.Item, error) {
 		}
 		switch it.Op {
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
-			if c.copied != nil && c.n%record.CheckEvery == 0 {
-				c.copied(it.Off, c.s.size, 0, 0)
-			}
 			return it, nil
 		}
 	}
@@ -220,9 +215,7 @@ func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) 
 	}
 	memory := cmp.Or(max(e.Memory, 0), record.DefaultMemory)
 	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})
-	in := s.cutter(ctx, o.db, 0, s.end)
-	in.copied = e.Copied
-	if err := o.fill(sorter, in); err != nil {
+	if err := o.fill(sorter, s.cutter(ctx, o.db, 0, s.end)); err != nil {
 		return errors.Join(err, sorter.Close())
 	}
 	if err := sorter.Prepare(); err != nil {

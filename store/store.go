@@ -172,6 +172,12 @@ type Keyspace interface {
 	Size() int64
 }
 
+// Getter is a Keyspace that looks up single rows.
+type Getter interface {
+	// Get returns the value of the newest visible row of a key, which never changes. ok is false if only Rows can tell.
+	Get(key []byte) (value []byte, found, ok bool)
+}
+
 // Weigher is a Keyspace that knows the memory of its iterators.
 type Weigher interface {
 	// IteratorSize returns the approximate memory of an open iterator, in bytes.

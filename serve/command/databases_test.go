@@ -34,6 +34,7 @@ func (d databases) Exact(ctx context.Context, db command.Database) (command.Coun
 	return d[db.Number].Exact(ctx, db)
 }
 
+func (d databases) Get(db command.Database, l *record.Lookup) bool  { return d[db.Number].Get(db, l) }
 func (d databases) Seeks(t record.Type) bool                        { return d[0].Seeks(t) }
 func (d databases) Count(db command.Database) command.Count         { return d[db.Number].Count(db) }
 func (d databases) Libraries(ctx context.Context) ([][]byte, error) { return d[0].Libraries(ctx) }

@@ -106,6 +106,7 @@ type Client struct {
 	subs          subscriptions
 	tracking      tracking
 	kept          int // bytes of requests kept beyond their command
+	lookup        *record.Lookup
 	pubsub        atomic.Bool
 	name          atomic.Pointer[string]
 	last          atomic.Pointer[string]
@@ -166,6 +167,8 @@ type Count struct {
 type Keyspace interface {
 	// Databases returns the databases in the order of their numbers.
 	Databases() []Database
+	// Get answers a lookup in a database without a pass; false if it takes one.
+	Get(db Database, l *record.Lookup) bool
 	// Open seeks a key. It returns nil if the key does not exist.
 	Open(ctx context.Context, db Database, key []byte, r Reading) (Value, error)
 	// Seeks reports whether elements of a type are found without reading those before them.

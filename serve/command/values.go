@@ -107,9 +107,55 @@ func (c *Call) Find(key []byte, t record.Type, names [][]byte, f func(e *record.
 	return err
 }
 
+// maxRoom is the size up to which the room of a lookup is kept.
+const maxRoom = 64 << 10
+
+// lookup calls f with the string of a key or with an element by name; nil if there is none. It returns false if that takes a
+// pass. A reply that is larger than that of a small pass does.
+func (c *Call) lookup(key []byte, t record.Type, name []byte, f func(e *record.Element) error) (ok bool, err error) {
+	l := c.Client.lookup
+	if c.Client.lookup = nil; l == nil { // f may look up more
+		l = new(record.Lookup)
+	}
+	end, err := c.Server.gate.turn(c.Ctx, c.Client, smallShare)
+	if err != nil {
+		return true, err
+	}
+	l.Key, l.Type, l.Name = key, t, name
+	ok = c.Server.Keys.Get(c.Client.DB, l)
+	end()
+	if ok && len(l.Elem.Value) <= smallBytes {
+		switch stats := &c.Server.Stats; {
+		case l.Found:
+			stats.Hits.Add(1)
+			err = f(&l.Elem)
+		case l.Exists:
+			stats.Hits.Add(1)
+			err = f(nil)
+		default:
+			stats.Misses.Add(1)
+			err = f(nil)
+		}
+	}
+	ok = ok && len(l.Elem.Value) <= smallBytes
+	if l.Key, l.Name, l.Elem = nil, nil, (record.Element{}); cap(l.Raw) <= maxRoom {
+		c.Client.lookup = l
+	}
+	return ok, err
+}
+
 // seek calls f with the element that has a name.
 func (c *Call) seek(key []byte, t record.Type, name []byte, f func(e *record.Element) bool) error {
-	_, err := c.Read(key, Reading{Type: t, Start: &record.Start{Name: name}, Only: true}, func(_ *record.Header, e *record.Element) bool { return f(e) })
+	ok, err := c.lookup(key, t, name, func(e *record.Element) error {
+		if e != nil {
+			f(e)
+		}
+		return nil
+	})
+	if ok {
+		return err
+	}
+	_, err = c.Read(key, Reading{Type: t, Start: &record.Start{Name: name}, Only: true}, func(_ *record.Header, e *record.Element) bool { return f(e) })
 	return err
 }
 
@@ -225,6 +271,15 @@ func (c *Call) Live() bool { return c.W.Err() == nil && c.Ctx.Err() == nil }
 
 // Text calls f with the string of a key; nil if the key does not exist. The string is valid until f returns.
 func (c *Call) Text(key []byte, f func(b []byte) error) (err error) {
+	ok, err := c.lookup(key, record.String, nil, func(e *record.Element) error {
+		if e == nil {
+			return f(nil)
+		}
+		return f(nonNil(e.Value))
+	})
+	if ok {
+		return err
+	}
 	v, err := c.Open(key, Reading{Type: record.String})
 	if err != nil {
 		return err
@@ -235,15 +290,19 @@ func (c *Call) Text(key []byte, f func(b []byte) error) (err error) {
 	var one [1]record.Element
 	n, err := v.Read(one[:])
 	if err == nil && n == 1 {
-		b := one[0].Value
-		if b == nil {
-			b = []byte{}
-		}
+		b := nonNil(one[0].Value)
 		if b, err = v.(*gated).part(b); err == nil {
 			err = f(b)
 		}
 	}
 	return errors.Join(err, v.Close())
+}
+
+func nonNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
 }
 
 // Ints parses the arguments from first on, of which there are n.

@@ -70,6 +70,20 @@ func (k *Keyspace) Seeks(t record.Type) bool {
 	return ok && s.Seeks().Has(t) && !k.scan.Load().Selected().Holds()
 }
 
+// Get answers a lookup without a pass; false if it takes one.
+func (k *Keyspace) Get(db command.Database, l *record.Lookup) bool {
+	scan := k.scan.Load()
+	if !db.Exists || k.Rename || k.Salvage || !scan.Selected().Everything() {
+		return false
+	}
+	g, ok := format.As[format.Getter](scan.Source)
+	if !ok {
+		return false
+	}
+	l.DB, l.Now = db.Name, scan.Now.UnixMilli()
+	return g.Get(l)
+}
+
 // Open seeks a key.
 func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, how command.Reading) (command.Value, error) {
 	if !db.Exists {

@@ -33,7 +33,7 @@ func damageDB(t testing.TB, spec testsst.Spec) (dir, table string) {
 // readAll does everything that a database can be asked, and returns the first error. A panic, a
 // hang or rows out of order fail the test elsewhere or here.
 func readAll(t testing.TB, dir string, o store.Options) error {
-	o.Comparers, o.Merger = testsst.Comparers, testsst.JoinMerger
+	o.Comparers, o.Merger, o.Hot = testsst.Comparers, testsst.JoinMerger, &store.Hot{Max: 1 << 20}
 	Peek(dir)
 	s, err := Open(context.Background(), dir, &o)
 	if err != nil {

@@ -60,15 +60,27 @@ func (s *tableSource) checkRest() (fault error) {
 
 // Walk starts before the first block. The first walk compares the ends of the table with the MANIFEST.
 func (s *tableSource) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, err error) bool) (blocks.Walk, error) {
-	if s.claim != nil {
-		if err := s.claim.walked(s.Reader); err != nil {
-			return reuse, err
-		}
-	}
-	if s.rest != nil {
-		if err := s.rest(); err != nil {
-			return reuse, err
-		}
+	if err := s.check(); err != nil {
+		return reuse, err
 	}
 	return s.Reader.Walk(reuse, pass)
+}
+
+// Find returns the block that may hold a key, like sst.Reader.Find.
+func (s *tableSource) Find(key []byte) (b *blocks.Kept, ok bool) {
+	if s.check() != nil {
+		return nil, false
+	}
+	return s.Reader.Find(key)
+}
+
+// check returns the first fault of the table as a whole, which it looks for once.
+func (s *tableSource) check() (err error) {
+	if s.claim != nil {
+		err = s.claim.walked(s.Reader)
+	}
+	if err == nil && s.rest != nil {
+		err = s.rest()
+	}
+	return err
 }

@@ -111,3 +111,12 @@ func Cut(keys []store.Weighted, n int) []format.Span {
 	}
 	return spans
 }
+
+// Get implements store.Getter.
+func (s *Slice) Get(key []byte) (value []byte, found, ok bool) {
+	g, ok := s.Keyspace.(store.Getter)
+	if !ok || !s.Holds(key) {
+		return nil, false, false
+	}
+	return g.Get(key)
+}

@@ -19,7 +19,9 @@ type Source struct {
 	dataset.Source[*Store]
 	Dir string
 	// Share returns the memory of a store when n stores are read side by side; nil: equal shares.
-	Share  func(memory int64, s *Store, n int) int64
+	Share func(memory int64, s *Store, n int) int64
+	// Home returns the store of a database in which the engine looks for a key, where a Judge accepts it; nil: in all of them.
+	Home   func(db string, key []byte) *Store
 	format format.Format
 }
 

@@ -21,6 +21,7 @@ func ReadAll(t testing.TB, s store.Store) error {
 	for _, ks := range s.Keyspaces() {
 		note(WalkRows(t, ks))
 		walkBatches(t, ks)
+		lookUp(t, ks)
 		if it, err := ks.Entries([]byte("key0010"), []byte("key0080")); err == nil {
 			for err == nil {
 				_, err = it.Next()
@@ -35,6 +36,38 @@ func ReadAll(t testing.TB, s store.Store) error {
 		note(err)
 	}
 	return first
+}
+
+// lookUp checks that lookups of rows, and of keys without one, find what an iterator does, unless it finds damage.
+func lookUp(t testing.TB, ks store.Keyspace) {
+	g, ok := ks.(store.Getter)
+	it, err := ks.Rows(nil, nil)
+	if !ok || err != nil {
+		return
+	}
+	keys := [][]byte{nil, []byte("key0003"), []byte("key0055"), []byte("none")}
+	for err == nil && len(keys) < 8 {
+		var key []byte
+		if key, _, err = it.Next(); err == nil {
+			keys = append(keys, bytes.Clone(key))
+		}
+	}
+	it.Close()
+	for _, key := range keys {
+		value, found, ok := g.Get(key)
+		if !ok {
+			continue
+		}
+		it, err := ks.Rows(store.KeyRange(key))
+		if err != nil {
+			continue
+		}
+		_, want, err := it.Next()
+		if err == nil && (!found || !bytes.Equal(value, want)) || err == io.EOF && found {
+			t.Errorf("lookup of %q: %q, found %t; want %q, %v", key, value, found, want, err)
+		}
+		it.Close()
+	}
 }
 
 // walkBatches checks that reading in batches returns the same rows and the same error as reading one by one.

@@ -50,6 +50,9 @@ func (f *Dataset) Databases() []command.Database {
 	return []command.Database{{Name: "0", Exists: true}}
 }
 
+// Get leaves all lookups to passes.
+func (f *Dataset) Get(command.Database, *record.Lookup) bool { return false }
+
 func (f *Dataset) Seeks(record.Type) bool { return f.Seek }
 
 func (f *Dataset) Count(command.Database) command.Count {

@@ -196,8 +196,13 @@ func TestMergeModel(t *testing.T) {
 		m := &model{cmp: order.Compare, tombs: tombs, merger: testsst.JoinMerger}
 		m.read(entries)
 		lsm.WaitSmall(t, r.Intn(300), r.Intn(30))
-		o := store.Options{Merger: testsst.JoinMerger, Memory: []int64{0, 4096}[seed%2]}
-		checkModel(t, seed, openTest(t, d.Finish(), o).Keyspaces()[0], m, r)
+		o := store.Options{Merger: testsst.JoinMerger, Memory: []int64{0, 4096}[seed%2],
+			Hot: &store.Hot{Max: []int64{1 << 20, 3000}[seed%4/2]}}
+		ks := openTest(t, d.Finish(), o).Keyspaces()[0]
+		checkModel(t, seed, ks, m, r)
+		if n := checkGets(t, ks, m, entries); len(tombs) == 0 && seed%4 < 2 && n < len(m.rows)/2 {
+			t.Errorf("%d rows by single lookups, of %d", n, len(m.rows))
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -258,6 +263,37 @@ func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.R
 	checkBatches(t, ks, m, r)
 	checkEntries(t, ks, m)
 	checkWatched(t, ks, m)
+}
+
+// checkGets looks up each key that has an entry, and one that has none, twice. It returns the number of rows that were found.
+func checkGets(t *testing.T, ks store.Keyspace, m *model, entries []testsst.Entry) (n int) {
+	t.Helper()
+	rows := map[string]string{}
+	for _, row := range m.rows {
+		rows[string(row.Key)] = string(row.Value)
+	}
+	for _, key := range append(keysOf(entries), "", "k", "none", "\xff") {
+		want, exists := rows[key]
+		for range 2 {
+			value, found, ok := ks.(store.Getter).Get([]byte(key))
+			switch {
+			case !ok:
+			case found != exists || string(value) != want:
+				t.Fatalf("key %q: %q, found %t; want %q, %t", key, value, found, want, exists)
+			case found:
+				n++
+			}
+		}
+	}
+	return n / 2
+}
+
+func keysOf(entries []testsst.Entry) (keys []string) {
+	for _, e := range entries {
+		keys = append(keys, e.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // checkWatched: the watch function receives each entry without a visible row, in order, except range tombstones,

@@ -72,7 +72,11 @@ func (x *indexBlock) next() (bool, error) {
 
 // lengths decodes the header of an entry, mostly one byte per field; size is -1 if the header omits it.
 func (x *indexBlock) lengths(f *base.Fields) (shared, unshared, size int) {
-	if b := f.Buf[f.Off:]; !x.delta && len(b) >= 3 && b[0]|b[1]|b[2] < 0x80 {
+	if b := f.Buf[f.Off:]; len(b) >= 3 && b[0]|b[1]|b[2] < 0x80 {
+		if x.delta {
+			f.Off += 2
+			return int(b[0]), int(b[1]), -1
+		}
 		f.Off += 3
 		return int(b[0]), int(b[1]), int(b[2])
 	}
@@ -119,12 +123,44 @@ func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, erro
 		x.pos, x.key, x.started = 0, nil, false
 		return x.next()
 	}
-	n, err := x.bisect(0, func() bool { return compare(x.sep(), key) < 0 })
-	if err != nil || len(x.Entries) == 0 {
-		return false, err
+	low, high := 0, x.NumRestarts()
+	if len(x.Entries) == 0 {
+		return false, nil
 	}
-	err = x.atRestart(max(n-1, 0))
+	for low < high { // the entry is not before restart low-1
+		mid := int(uint(low+high) / 2)
+		sep, err := x.sepAt(mid)
+		if err != nil {
+			return false, err
+		}
+		if compare(sep, key) < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	err := x.atRestart(max(low-1, 0))
 	return err == nil, err
+}
+
+// sepAt returns the user key at restart i. The entry is decoded as far as its key.
+func (x *indexBlock) sepAt(i int) ([]byte, error) {
+	f := &base.Fields{Buf: x.Entries, Off: x.Restart(i)}
+	if f.Off < 0 {
+		return nil, blocks.ErrRestart
+	}
+	shared, unshared, _ := x.lengths(f)
+	key := f.Bytes("key", unshared)
+	if !x.userKeys {
+		if len(key) < base.TrailerLen {
+			return nil, blocks.ErrRestart
+		}
+		key = key[:len(key)-base.TrailerLen]
+	}
+	if f.Err == nil && shared > 0 {
+		f.Err = blocks.ErrRestart
+	}
+	return key, f.Err
 }
 
 // bisect moves between restarts from low on; it returns the first where before is false, or the number of restarts.

@@ -1,11 +1,9 @@
 package sst
 
 import (
-	"bytes"
 	"errors"
 
 	"kvferry/record"
-	"kvferry/store"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
 )
@@ -79,10 +77,11 @@ func (w *Walk) Partition() (h blocks.Handle, sep []byte) {
 // Load reads, verifies and decompresses the block.
 func (w *Walk) Load() (blocks.Block, error) {
 	h := w.Handle()
-	hot := w.idx.r.opts.Hot
-	if b, ok := hot.Get(w.idx.r, h.Off).(*blocks.Block); ok {
-		w.block = *b
-		return w.block, nil
+	if w.found {
+		if kept := w.idx.r.keptBlock(h); kept != nil {
+			w.block = kept.Block
+			return w.block, nil
+		}
 	}
 	if cap(w.plain) > bigBlock && h.Size < bigBlock/16 {
 		w.plain = nil // free the buffer of a single large row
@@ -92,25 +91,8 @@ func (w *Walk) Load() (blocks.Block, error) {
 	if err != nil {
 		return blocks.Block{}, err
 	}
-	if w.block, err = blocks.Parse(b); err == nil && w.found && hot.Wants(len(b)) {
-		err = w.keep(hot, h.Off, b)
-	}
+	w.block, err = blocks.Parse(b)
 	return w.block, err
-}
-
-// keep keeps a block with the contents b. The walk gives up a buffer that has them.
-func (w *Walk) keep(hot *store.Hot, off uint64, b []byte) (err error) {
-	if w.plain == nil || cap(w.plain) > 2*len(b) || &b[0] != &w.plain[:1][0] { // a view of the window, or of a large buffer
-		b = bytes.Clone(b)
-	} else {
-		w.plain = nil
-	}
-	block := new(blocks.Block)
-	if *block, err = blocks.Parse(b); err == nil {
-		w.block = *block
-		hot.Put(w.idx.r, off, block, int64(cap(b)))
-	}
-	return err
 }
 
 // Counted reports whether the block was counted.

@@ -1,0 +1,78 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"kvferry/store/rocks/base"
+)
+
+// Kept is a data block that is kept for lookups.
+type Kept struct {
+	Block
+	once   sync.Once
+	sorted bool
+}
+
+// Sorted reports whether all entries and restart points are in order, and no key is above last, so that Get finds every key. It
+// checks them once.
+func (k *Kept) Sorted(compare func(a, b []byte) int, last []byte) bool {
+	k.once.Do(func() { k.sorted = k.isSorted(compare, last) })
+	return k.sorted
+}
+
+func (k *Kept) isSorted(compare func(a, b []byte) int, last []byte) bool {
+	if k.RestartAt(0) != 0 {
+		return false
+	}
+	var prev []byte
+	e, restart, below := Entries{Data: k.Entries}, 0, uint64(0)
+	for {
+		more, err := e.Next()
+		if err != nil || more && len(e.Key) < base.TrailerLen {
+			return false
+		}
+		if !more {
+			return restart == k.NumRestarts() && prev != nil && compare(prev, last) <= 0
+		}
+		if e.At == k.RestartAt(restart) {
+			if e.Data[e.At] != 0 { // its key shares bytes with the one before it
+				return false
+			}
+			restart++
+		}
+		user, tr := base.SplitKey(e.Key)
+		if prev != nil {
+			if c := compare(prev, user); c > 0 || c == 0 && below <= tr {
+				return false
+			}
+		}
+		prev, below = append(prev[:0], user...), tr
+	}
+}
+
+// Get returns the value and the trailer of the newest entry of a user key in a sorted block.
+func (k *Kept) Get(compare func(a, b []byte) int, key []byte) (value []byte, tr uint64, found bool) {
+	low, high := 0, k.NumRestarts()
+	for low < high { // the entry is not before restart low-1
+		mid := int(uint(low+high) / 2)
+		_, n, _, p := EntryHeader(k.Entries, k.RestartAt(mid))
+		if compare(k.Entries[p:p+n-base.TrailerLen], key) < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	var room [128]byte
+	full := room[:0]
+	for p := k.RestartAt(max(low-1, 0)); p < len(k.Entries); {
+		shared, n, size, at := EntryHeader(k.Entries, p)
+		full = append(full[:shared], k.Entries[at:at+n]...)
+		end := len(full) - base.TrailerLen
+		if c := compare(full[:end], key); c >= 0 {
+			return k.Entries[at+n : at+n+size : at+n+size], binary.LittleEndian.Uint64(full[end:]), c == 0
+		}
+		p = at + n + size
+	}
+	return nil, 0, false
+}

@@ -1,0 +1,78 @@
+package lsm
+
+import (
+	"slices"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// finder is a Source that finds a block without a walk.
+type finder interface {
+	// Find returns the block that may hold a user key; nil if no block does. ok is false if only a walk can tell.
+	Find(key []byte) (b *blocks.Kept, ok bool)
+}
+
+// Get implements store.Getter. Of all runs the newest entry counts. What takes more than reading it is left to an iterator:
+// range tombstones, merge operands, values in blob files, and anything damaged.
+func (ks *Keyspace) Get(key []byte) (value []byte, found, ok bool) {
+	if ks.Prepare() != nil || len(ks.frags) > 0 || ks.cmp.Wrapping != nil {
+		return nil, false, false
+	}
+	var newest uint64
+	for _, r := range ks.All {
+		v, tr, ok := ks.getFrom(r, key)
+		if !ok {
+			return nil, false, false
+		}
+		if tr > newest {
+			value, newest = v, tr
+		}
+	}
+	switch kind := byte(newest); {
+	case newest == 0 || kind == base.KindDelete || kind == base.KindSingleDelete:
+		return nil, false, true
+	default:
+		return value, true, kind == base.KindPut
+	}
+}
+
+// getFrom returns the newest entry of a key in a run: its trailer is 0 if there is none.
+func (ks *Keyspace) getFrom(r *Run, key []byte) (value []byte, tr uint64, ok bool) {
+	compare := ks.cmp.Compare
+	n, _ := slices.BinarySearchFunc(r.Tables, key, func(t *Table, k []byte) int { return compare(t.Last, k) })
+	if n == len(r.Tables) || compare(key, r.Tables[n].First) < 0 {
+		return nil, 0, true
+	}
+	t := r.Tables[n]
+	info, err := t.Load()
+	if err != nil || info.TombErr != nil {
+		return nil, 0, false
+	}
+	f, isFinder := t.Source.(finder)
+	if !isFinder {
+		return ks.getWalking(r, key)
+	}
+	b, ok := f.Find(key)
+	if b == nil {
+		return nil, 0, ok
+	}
+	value, tr, found := b.Get(compare, key)
+	if found && info.UseFixed {
+		tr = base.Trailer(info.FixedSeq, byte(tr))
+	}
+	if !found {
+		tr = 0
+	}
+	return value, tr, true
+}
+
+// getWalking is getFrom for what logs hold, by a cursor. It copies the value.
+func (ks *Keyspace) getWalking(r *Run, key []byte) (value []byte, tr uint64, ok bool) {
+	c := NewCursor(ks, r.Tables, nil)
+	defer c.Close()
+	if c.Seek(key) && c.At(key) {
+		value, tr = append([]byte{}, c.Val...), c.Tr
+	}
+	return value, tr, c.Err == nil
+}

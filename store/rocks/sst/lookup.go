@@ -1,0 +1,99 @@
+package sst
+
+import (
+	"kvferry/store/rocks/blocks"
+)
+
+// keptIndex is an index block without faults, whose separators are in order.
+type keptIndex struct {
+	b     []byte
+	props *Properties
+}
+
+// Find returns the block that may hold a key; nil if no block does. It checks the block and the index once, and Hot keeps them
+// for later calls. ok is false if only a walk can tell: blocks are not kept, or something is wrong with one.
+func (r *Reader) Find(key []byte) (b *blocks.Kept, ok bool) {
+	if r.opts.Hot == nil || r.opts.Salvage {
+		return nil, false
+	}
+	h, sep, ok := r.findIn(r.info.Index, "index", key)
+	if ok && sep != nil && r.info.IndexType == indexTwoLevel {
+		h, sep, ok = r.findIn(h, fieldPartition, key)
+	}
+	if !ok || sep == nil {
+		return nil, ok
+	}
+	block := r.keptBlock(h)
+	if block == nil {
+		return nil, false
+	}
+	return block, block.Sorted(r.opts.Comparer.Compare, sep)
+}
+
+// keptBlock returns a data block that Hot keeps; nil if it is too large to keep, or damaged.
+func (r *Reader) keptBlock(h blocks.Handle) *blocks.Kept {
+	hot := r.opts.Hot
+	if b, ok := hot.Get(r, h.Off).(*blocks.Kept); ok {
+		return b
+	}
+	if !hot.Wants(int(min(h.Size, 1<<30))) {
+		return nil
+	}
+	data, err := r.dataBlock(h)
+	if err != nil || !hot.Wants(len(data)) {
+		return nil
+	}
+	b, err := blocks.Parse(data)
+	if err != nil {
+		return nil
+	}
+	kept := &blocks.Kept{Block: b}
+	hot.Put(r, h.Off, kept, int64(cap(data)))
+	return kept
+}
+
+// findIn returns the entry of an index block that a key belongs to; sep is nil after the last.
+func (r *Reader) findIn(h blocks.Handle, field string, key []byte) (at blocks.Handle, sep []byte, ok bool) {
+	index, ok := r.opts.Hot.Get(r, h.Off).(*keptIndex)
+	if !ok {
+		if index = r.keepIndex(h, field); index == nil {
+			return at, nil, false
+		}
+	}
+	var x indexBlock
+	if x.open(index.b, index.props) != nil {
+		return at, nil, false
+	}
+	found, err := x.seek(r.opts.Comparer.Compare, key)
+	if err != nil || !found {
+		return at, nil, err == nil
+	}
+	return x.handle, x.sep(), true
+}
+
+// keepIndex checks an index block; nil if it has a fault.
+func (r *Reader) keepIndex(h blocks.Handle, field string) *keptIndex {
+	c, err := r.useBlock(h, field)
+	if err != nil {
+		return nil
+	}
+	defer c.drop()
+	var x indexBlock
+	if len(c.faults) > 0 || len(c.skip) > 0 || x.open(c.b, c.props) != nil {
+		return nil
+	}
+	var prev []byte
+	ok, err := x.next()
+	for ; ok; ok, err = x.next() {
+		if prev != nil && r.opts.Comparer.Compare(prev, x.sep()) > 0 {
+			return nil
+		}
+		prev = append(prev[:0], x.sep()...)
+	}
+	if err != nil {
+		return nil
+	}
+	index := &keptIndex{c.b, c.props}
+	r.opts.Hot.Put(r, h.Off, index, int64(cap(c.b)))
+	return index
+}
