@@ -100,7 +100,7 @@ func (f kvrocksFormat) detail() string {
 // details lists limits that Limits has no field for.
 func (f kvrocksFormat) details() []string {
 	out := []string{
-		"a key has one type",
+		"a key has only one type",
 		"bitmaps are read as strings, up to --max-bitmap",
 		"--cluster writes keys with slots, for a node with cluster-enabled yes",
 	}
