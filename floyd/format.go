@@ -58,7 +58,7 @@ func (floydFormat) Limits() format.Limits {
 		ScoreDetail: "any float64 but NaN",
 		OtherDetails: []string{
 			"a key has only one type",
-			"a key that contains NULs must end with one",
+			"a key that contains a NUL must end with a NUL",
 			"lists may have any number of elements",
 			"streams have neither groups nor an expiry",
 		},

@@ -105,7 +105,7 @@ func (f kvrocksFormat) details() []string {
 		"--cluster writes keys with slots, for a node with cluster-enabled yes",
 	}
 	if !f.before10() {
-		out = append(out, "--sst lays tables out for SST LOAD of a running server newer than 2.10")
+		out = append(out, "--sst writes tables for SST LOAD into a running server newer than 2.10")
 	}
 	return out
 }

@@ -100,7 +100,7 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 	head(b, "What each format can hold", "", append([]string{""}, names(formats)...)...)
 	for _, p := range slices.Concat([]property{{"written by", func(l *format.Limits) string { return l.Detail }}}, properties,
 		[]property{
-			{"here", useText},
+			{"kvferry", useText},
 			{"databases", func(l *format.Limits) string { return l.Databases }},
 			{"also", func(l *format.Limits) string { return strings.Join(l.OtherDetails, "; ") }},
 		}) {
