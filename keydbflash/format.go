@@ -35,7 +35,7 @@ func (flash) Limits() format.Limits {
 		Types: record.AllTypes, EmptyKey: true, FieldsRead: true, MembersExpire: true, StreamGroups: true,
 		MaxScore: math.Inf(1), Opaque: []string{"module", rdb.NativeCron}, NoTarget: noTarget,
 		Databases: "numbers from 0, as column families", Numbered: true,
-		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true}},
+		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Why: "no maintained server reads it"}},
 		Detail:       "KeyDB 6.3 with storage-provider flash",
 		ScoreDetail:  "any float64 but NaN",
 		OtherDetails: []string{"members of sets, sorted sets and hashes may expire", "cron jobs are copied unchanged, and only RDB files of KeyDB can hold them"},
