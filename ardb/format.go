@@ -76,7 +76,7 @@ func (f ardbFormat) Limits() format.Limits {
 		Detail:      "Ardb 0.9 and 0.10, on RocksDB 5.14.2, LevelDB 1.23 and LMDB 0.9.24",
 		ScoreDetail: "float64, no NaN",
 		OtherDetails: []string{
-			"a key has one type",
+			"a key has only one type",
 			"integers of one hash or set span less than 2^63 (less than 2^31 for ardb0.9.6)",
 			"stream entries have up to 127 fields; no consumer groups",
 		},

@@ -36,7 +36,7 @@ func (blackwidowFormat) Name() string { return "blackwidow" }
 // Servers lists the servers whose directories differ from Pika 3.0's.
 func (blackwidowFormat) Servers() []format.Server {
 	return []format.Server{
-		{Name: serverPika3, First: "3.0", Last: "3.4", Detail: "Pika 3.1 to 3.4: databases in db0, db1, … (Pika 3.0 wants --layout flat)"},
+		{Name: serverPika3, First: "3.0", Last: "3.4", Detail: "Pika 3.1 to 3.4: databases in db0, db1, … (Pika 3.0 needs --layout flat)"},
 		{Name: serverPika35, First: "3.5", Last: "3.5", Detail: "Pika 3.5: databases in db0, db1, …; streams, which 3.5.3 and later open"},
 	}
 }

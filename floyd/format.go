@@ -57,8 +57,8 @@ func (floydFormat) Limits() format.Limits {
 		Detail:      "Pika 4.0, on RocksDB 8.7.3",
 		ScoreDetail: "any float64 but NaN",
 		OtherDetails: []string{
-			"a key has one type",
-			"a key that contains NULs must end with one",
+			"a key has only one type",
+			"a key that contains a NUL must end with a NUL",
 			"lists may have any number of elements",
 			"streams have neither groups nor an expiry",
 		},

@@ -27,7 +27,7 @@ func New() format.Format { return flash{} }
 func (flash) Name() string { return Name }
 
 // noTarget is the reason why the format is a source only.
-const noTarget = "KeyDB has had no release since 2023, and its strings are images of its memory: convert to a server that is maintained"
+const noTarget = "KeyDB has had no release since 2023, and its strings are images of its memory: convert to a maintained server"
 
 // Limits returns the limits of the format.
 func (flash) Limits() format.Limits {
@@ -35,10 +35,10 @@ func (flash) Limits() format.Limits {
 		Types: record.AllTypes, EmptyKey: true, FieldsRead: true, MembersExpire: true, StreamGroups: true,
 		MaxScore: math.Inf(1), Opaque: []string{"module", rdb.NativeCron}, NoTarget: noTarget,
 		Databases: "numbers from 0, as column families", Numbered: true,
-		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Why: "read only"}},
+		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Why: "no maintained server reads it"}},
 		Detail:       "KeyDB 6.3 with storage-provider flash",
 		ScoreDetail:  "any float64 but NaN",
-		OtherDetails: []string{"members of sets, sorted sets and hashes may expire", "cron jobs are carried as they are, which only RDB files of KeyDB hold"},
+		OtherDetails: []string{"members of sets, sorted sets and hashes may expire", "cron jobs are copied unchanged, and only RDB files of KeyDB can hold them"},
 		Beside:       []string{tempDir},
 	}
 }

@@ -100,12 +100,12 @@ func (f kvrocksFormat) detail() string {
 // details lists limits that Limits has no field for.
 func (f kvrocksFormat) details() []string {
 	out := []string{
-		"a key has one type",
+		"a key has only one type",
 		"bitmaps are read as strings, up to --max-bitmap",
 		"--cluster writes keys with slots, for a node with cluster-enabled yes",
 	}
 	if !f.before10() {
-		out = append(out, "--sst lays tables out for SST LOAD of a running server newer than 2.10")
+		out = append(out, "--sst writes tables for SST LOAD into a running server newer than 2.10")
 	}
 	return out
 }

@@ -51,7 +51,7 @@ func (nemoFormat) Limits() format.Limits {
 		Detail:      "Pika 1.x to 2.3, on RocksDB 5.0.1",
 		ScoreDetail: "float64 from -1e13 to 1e13; ranked by 5 decimals",
 		OtherDetails: []string{
-			"keys of collections have 1 to 254 bytes; keys of strings any number, even 0",
+			"keys of collections have 1 to 254 bytes; keys of strings have any length, including 0",
 		},
 	}
 }

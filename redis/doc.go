@@ -78,7 +78,7 @@ func (f *rdbFormat) Limits() format.Limits {
 		Databases: "numbers from 0", Numbered: true,
 		Detail: "dumps of Redis, Valkey, KeyDB and Dragonfly; written as RDB " + f.version.String() + " (" +
 			f.version.Servers() + ")",
-		ScoreDetail:  "any but NaN",
+		ScoreDetail:  "any float64 but NaN",
 		OtherDetails: []string{"compressed files (gzip, zstd) and standard input are unpacked to a temporary file"},
 		Losses:       LossInfos(),
 		Start: []string{"Set `dir` to `{dir}`, `dbfilename` to `{file}` and `appendonly` to `no`; afterwards `CONFIG SET appendonly yes` works as usual.",

@@ -59,7 +59,7 @@ func (*Format) Limits() format.Limits {
 		Opaque:       files.Opaque(),
 		Unheld:       files.Opaque(), // functions before Redis 7.0, the others on all servers
 		Losses:       files.LossInfos(),
-		Databases:    "any number; of a cluster 0, of Valkey 9 and later those of cluster-databases",
+		Databases:    "any number; in a cluster 0, or the cluster-databases of Valkey 9 and later",
 		Numbered:     true,
 		Layout:       format.LayoutFlat,
 		Detail:       "servers of Redis 2.6 to 8 and Valkey: redis://host:port/db, rediss://, unix:///path, redis+cluster://",

@@ -19,11 +19,11 @@ var anywhere = []string{record.LossScoreNaN, record.LossHyperLogLog, record.Loss
 
 const compatHead = `# Compatibility
 
-Written by ` + "`kvferry formats --format markdown`" + ` from what the code enforces; ` + "`make docs`" + ` renews it.
+Written by ` + "`kvferry formats --format markdown`" + ` from the limits in the code; ` + "`make docs`" + ` updates it.
 
-Every format that is read converts into every format that is written, also into itself. kvferry
-lists what a target cannot hold before it publishes anything, and refuses it with exit code 4 unless
-` + "`--allow-loss`" + ` names it. ` + "`--dry-run`" + ` only lists.
+Every readable format converts into every writable format, including itself. A loss is data that the
+target cannot hold. kvferry lists losses before it publishes the target (gives it its final name),
+and refuses with exit code 4 unless ` + "`--allow-loss`" + ` names them. ` + "`--dry-run`" + ` only lists them.
 `
 
 // writeCompat writes docs/compatibility.md: the limits of each format and the possible losses of each pair.
@@ -100,7 +100,7 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 	head(b, "What each format can hold", "", append([]string{""}, names(formats)...)...)
 	for _, p := range slices.Concat([]property{{"written by", func(l *format.Limits) string { return l.Detail }}}, properties,
 		[]property{
-			{"here", useText},
+			{"kvferry", useText},
 			{"databases", func(l *format.Limits) string { return l.Databases }},
 			{"also", func(l *format.Limits) string { return strings.Join(l.OtherDetails, "; ") }},
 		}) {
@@ -115,8 +115,8 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 
 // serverTable lists the server names that locations accept.
 func serverTable(b *bytes.Buffer, formats []format.Format) {
-	head(b, "Servers", "A location names a format or a server. The name of a server as a target decides what is written;\n"+
-		"for a source, kvferry compares only its format with what is there.", "location", "format", "server")
+	head(b, "Servers", "A location names a format or a server. For a target, the name of a server determines the\n"+
+		"layout; for a source, kvferry only checks that the data has the format of that server.", "location", "format", "server")
 	for _, f := range formats {
 		for _, s := range catalog.Servers(f) {
 			row(b, "`"+s.Name+":`", f.Name(), s.Detail)
@@ -153,12 +153,12 @@ func storeTable(b *bytes.Buffer, formats []format.Format) {
 // pairTable lists the possible losses of each pair of formats.
 func pairTable(b *bytes.Buffer, formats, all []format.Format) {
 	targets := slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool { return f.Limits().NoTarget != "" })
-	head(b, "Losses by pair of formats", "What a conversion from the format of the row to the format of the column may lose.\n`"+
-		strings.Join(anywhere, "`, `")+"` depend only on the data; any pair may have them.\n"+
+	head(b, "Losses by pair of formats", "The possible losses of a conversion from the format of the row to the format of the column.\n`"+
+		strings.Join(anywhere, "`, `")+"` depend only on the data and may occur for any pair.\n"+
 		"Each database stays a database (a directory in nemo and blackwidow, a namespace in Ardb and\n"+
 		"Kvrocks); `--db NAME` selects some of them. Columns rdb and aof are for RDB 9: an older\n"+
-		"`--rdb-version` loses more, a newer one less. Column redis lists what the oldest servers\n"+
-		"lose; newer ones lose less.", append([]string{"from"}, names(targets)...)...)
+		"`--rdb-version` loses more, a newer version less. Column redis is for the oldest servers;\n"+
+		"newer servers lose less.", append([]string{"from"}, names(targets)...)...)
 	for _, from := range all {
 		if !slices.ContainsFunc(formats, func(f format.Format) bool {
 			return f.Name() == from.Name() && (from == f || from.Limits().Types != f.Limits().Types)

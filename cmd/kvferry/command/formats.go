@@ -103,7 +103,7 @@ func printFormat(w io.Writer, f format.Format) error {
 	}
 	row("databases", l.Databases)
 	if len(l.Stores) == 0 {
-		row("here", useText(&l))
+		row("kvferry", useText(&l))
 	}
 	for _, s := range l.Stores {
 		row("on "+s.Store, supportText(s))

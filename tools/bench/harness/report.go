@@ -78,8 +78,8 @@ func (r *report) missed() int {
 func (r *report) markdown() string {
 	var b strings.Builder
 	b.WriteString("# Measured\n\n`make bench` repeats this (`ELEMENTS`, `ROUNDS`, `BENCH_DIR`; `make bench-full` grows to four times the\n" +
-		"size). The reference is [a C++ program](reference.cc) that scans and loads the same rows with RocksDB\n" +
-		"itself (Debian's library, whose assertions are on) and decodes nothing. 2 × means: in half the time.\n\n")
+		"size). The reference is [a C++ program](reference.cc) that scans and loads the same rows with the RocksDB\n" +
+		"library (Debian's, with assertions enabled), without decoding. 2 × means half the time.\n\n")
 	fmt.Fprintf(&b, "%s elements, %d interleaved runs each, medians, warm cache; %d × %s, RocksDB %s, %s, commit %s, %s.\n\n",
 		millions(r.Elements), r.Rounds, r.Cores, r.CPU, r.RocksDB, r.Go, r.Commit, r.Date)
 	b.WriteString("| what | wanted | measured | |\n|---|---|---|---|\n")
