@@ -1,0 +1,147 @@
+package keyspace_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"kvferry/blackwidow"
+	"kvferry/fixtures"
+	"kvferry/floyd"
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/internal/testkit/formattest"
+	"kvferry/kvrocks"
+	"kvferry/nemo"
+	"kvferry/record"
+	"kvferry/serve"
+	"kvferry/serve/command"
+	"kvferry/serve/keyspace"
+	"kvferry/serve/resp"
+	"kvferry/store"
+	"kvferry/store/rocks"
+)
+
+// passing is a keyspace that reads everything by passes.
+type passing struct{ *keyspace.Keyspace }
+
+func (passing) Get(command.Database, *record.Lookup) bool { return false }
+
+// TestLookups: commands that look up single rows reply as they do with a pass, and count the same hits and misses: for all keys
+// of goldens, those that have expired too, as other types, and for keys and elements that do not exist.
+func TestLookups(t *testing.T) {
+	for name, f := range map[string]format.Format{"bw-basic": blackwidow.New(), "nemo-basic": nemo.New(), "pika400-basic": floyd.New(),
+		"kvrocks-mixed": kvrocks.New()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			src := formattest.Open(t, f, fixtures.Unpack(t, name), &format.OpenOptions{Store: rocks.Open, Lookups: true,
+				Options: store.Options{Hot: &store.Hot{Max: 64 << 20}}})
+			scan := &inspect.Scan{Source: src, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}
+			k, err := keyspace.New(t.Context(), scan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer k.Close()
+			lookups, passes, lists := newAsked(t, k), newAsked(t, passing{k}), newAsked(t, k)
+			same := func(args ...string) {
+				t.Helper()
+				if got, want := lookups.do(args...), passes.do(args...); got != want {
+					t.Errorf("%q: %.200q, by a pass %.200q", args, got, want)
+				}
+			}
+			for n, key := range keysOf(t, src, src.Databases()[0]) {
+				if n%7 > 0 && !strings.Contains(key, "ttl") && !strings.Contains(key, "exp") {
+					continue
+				}
+				names := []string{"no such element", key, "f1", ""}
+				for _, c := range []string{"HKEYS", "SMEMBERS", "ZRANGE"} {
+					names = append(names, lists.first(c, key)...)
+				}
+				for _, name := range names {
+					for _, c := range []string{"HGET", "HEXISTS", "SISMEMBER", "ZSCORE", "ZMSCORE"} {
+						same(c, key, name)
+					}
+				}
+				for _, c := range []string{"GET", "STRLEN"} {
+					same(c, key)
+					same(c, fmt.Sprint(key, "no such key", n))
+				}
+			}
+			a, b := &lookups.server.Stats, &passes.server.Stats
+			if a.Hits.Load() != b.Hits.Load() || a.Misses.Load() != b.Misses.Load() || a.Hits.Load() == 0 {
+				t.Errorf("hits %d, misses %d, by passes %d and %d", a.Hits.Load(), a.Misses.Load(), b.Hits.Load(), b.Misses.Load())
+			}
+		})
+	}
+}
+
+// keysOf lists the names of the records of a database.
+func keysOf(t *testing.T, src format.Source, db string) (keys []string) {
+	r := formattest.RecordsOf(t, src, db, src.Types(db), format.Span{}, &format.Env{Now: fixtures.Clock, TempDir: t.TempDir()})
+	for h, err := r.Next(); err != io.EOF; h, err = r.Next() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, string(h.Key))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// asked is a client of a server of its own.
+type asked struct {
+	t      *testing.T
+	server *command.Server
+	client *command.Client
+}
+
+func newAsked(t *testing.T, k command.Keyspace) *asked {
+	s := &command.Server{Keys: k, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}
+	s.Init(serve.Commands()...)
+	c := &command.Client{Kill: func() {}, DB: s.Database(0)}
+	s.Clients.Add(c)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &asked{t, s, c}
+}
+
+func (a *asked) do(args ...string) string {
+	var out bytes.Buffer
+	w := resp.NewWriter(&out)
+	var list [][]byte
+	for _, arg := range args {
+		list = append(list, []byte(arg))
+	}
+	if _, err := a.server.Do(context.Background(), a.client, w, list); err != nil {
+		a.t.Fatal(args, err)
+	}
+	if err := w.Flush(); err != nil {
+		a.t.Fatal(err)
+	}
+	return out.String()
+}
+
+// first returns an element that a command lists.
+func (a *asked) first(command, key string) []string {
+	args := []string{command, key}
+	if command == "ZRANGE" {
+		args = append(args, "0", "0")
+	}
+	parts := bytes.SplitN([]byte(a.do(args...)), []byte("\r\n"), 3)
+	if len(parts) < 3 || parts[0][0] != '*' || string(parts[0]) == "*0" {
+		return nil
+	}
+	var n int
+	if _, err := fmt.Sscanf(string(parts[1]), "$%d", &n); err != nil || len(parts[2]) < n {
+		return nil
+	}
+	return []string{string(parts[2][:n])}
+}
