@@ -23,9 +23,7 @@ const (
 // and any number of scans may share it.
 type cursors struct {
 	mu     sync.Mutex
-	places map[uint64]place
-	ring   [maxCursors]uint64
-	at     int
+	places recent[uint64, place]
 	parked []parked // the oldest first
 }
 
@@ -62,31 +60,11 @@ func (c *cursors) put(p place) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	id := cursorOf(p)
-	for {
-		if there, ok := c.places[id]; !ok || there == p {
-			break
-		}
+	for there, ok := c.places.get(id); ok && there != p; there, ok = c.places.get(id) {
 		id = id%(1<<53-1) + 1 // taken by another place
 	}
-	if _, ok := c.places[id]; ok {
-		return id
-	}
-	if c.places == nil {
-		c.places = map[uint64]place{}
-	}
-	delete(c.places, c.ring[c.at])
-	c.ring[c.at] = id
-	c.at = (c.at + 1) % maxCursors
-	c.places[id] = p
+	c.places.put(id, p, maxCursors)
 	return id
-}
-
-// get returns the place of a cursor.
-func (c *cursors) get(id uint64) (place, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, ok := c.places[id]
-	return p, ok
 }
 
 // park keeps a pass for the next call at a place. It closes the oldest pass if there are too many.
@@ -146,40 +124,41 @@ func (c *cursors) close() (err error) {
 // Close ends what commands left for later ones. No command may run.
 func (s *Server) Close() error { return s.cursors.close() }
 
-// recent holds a value for each of the latest places.
-type recent[T any] struct {
+// recent holds the values of the keys that were put last.
+type recent[K comparable, V any] struct {
 	mu   sync.Mutex
-	of   map[place]T
-	ring [maxRecent]place
+	of   map[K]V
+	ring []K
 	at   int
 }
 
 const (
+	// maxRecent is the number of places for which lengths and marks are kept.
 	maxRecent = 4096
 	// longName is the length from which names are not kept.
 	longName = 1024
 )
 
-func (r *recent[T]) get(at place) (v T, ok bool) {
+func (r *recent[K, V]) get(key K) (v V, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v, ok = r.of[at]
+	v, ok = r.of[key]
 	return v, ok
 }
 
-func (r *recent[T]) put(at place, v T) {
-	if len(at.key) > longName {
-		return
-	}
+// put keeps a value. Of more than limit keys it forgets the oldest.
+func (r *recent[K, V]) put(key K, v V, limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil {
-		r.of = map[place]T{}
+		r.of = map[K]V{}
 	}
-	if _, ok := r.of[at]; !ok {
+	if _, ok := r.of[key]; !ok && len(r.ring) < limit {
+		r.ring = append(r.ring, key)
+	} else if !ok {
 		delete(r.of, r.ring[r.at])
-		r.ring[r.at] = at
-		r.at = (r.at + 1) % maxRecent
+		r.ring[r.at] = key
+		r.at = (r.at + 1) % limit
 	}
-	r.of[at] = v
+	r.of[key] = v
 }

@@ -18,11 +18,11 @@ func TestForgottenCursors(t *testing.T) {
 		t.Errorf("a place has cursors %d and %d", ids[maxCursors], again)
 	}
 	for i, id := range ids {
-		if p, ok := c.get(id); ok != (i >= more) || ok && p != at(i) {
+		if p, ok := c.places.get(id); ok != (i >= more) || ok && p != at(i) {
 			t.Fatalf("cursor %d of %d: %+v, known: %t", i, len(ids), p, ok)
 		}
 	}
-	if len(c.places) != maxCursors {
-		t.Errorf("%d places are kept", len(c.places))
+	if n := len(c.places.of); n != maxCursors {
+		t.Errorf("%d places are kept", n)
 	}
 }

@@ -134,10 +134,41 @@ func (g *gate) take(ctx context.Context, cl *Client, of share, n int) error {
 }
 
 func (g *gate) give(cl *Client, of share, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.given(cl, of, n)
+}
+
+func (g *gate) given(cl *Client, of share, n int) {
 	if g.passes.Add(int64(-n)); of != parkedShare {
-		g.hold(cl, -n)
+		g.held(cl, -n)
 		g.shares[of].Release(int64(n))
 	}
+}
+
+// hold is a pass that a client has.
+type hold struct {
+	gate   *gate
+	ctx    context.Context
+	client *Client
+	share  share
+}
+
+// park takes the pass from its client.
+func (h *hold) park(ctx context.Context) {
+	h.gate.give(h.client, h.share, 1)
+	h.gate.passes.Add(1)
+	*h = hold{h.gate, ctx, nobody, parkedShare}
+}
+
+// resume gives a parked pass to a client.
+func (h *hold) resume(ctx context.Context, to *Client) error {
+	if err := h.gate.take(ctx, to, smallShare, 1); err != nil {
+		return err
+	}
+	h.gate.passes.Add(-1)
+	*h = hold{h.gate, ctx, to, smallShare}
+	return nil
 }
 
 // errMemory refuses a command whose large elements do not fit beside each other.

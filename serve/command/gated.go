@@ -14,12 +14,9 @@ import (
 // gated is a value that a client reads under the gate. It begins with a small share, unless the caller took passes for
 // several values.
 type gated struct {
-	gate   *gate
+	hold
 	open   func() (Value, error) // opens the value at its start
-	ctx    context.Context
-	client *Client
-	share  share
-	fixed  bool // the pass cannot be taken away: its command holds others, too
+	fixed  bool                  // the pass cannot be taken away: its command holds others, too
 	header record.Kept
 	read   int64 // elements since the start
 	recent int64 // elements since the small share began
@@ -68,9 +65,7 @@ func (v *gated) stop() bool {
 	_ = v.value.Close() // Read has returned any error
 	v.value = nil
 	delete(v.gate.values, v)
-	v.gate.held(v.client, -1)
-	v.gate.passes.Add(-1)
-	v.gate.shares[largeShare].Release(1)
+	v.gate.given(v.client, v.share, 1)
 	return true
 }
 
@@ -232,10 +227,9 @@ func (v *gated) park(ctx context.Context) {
 	delete(v.gate.values, v)
 	v.gate.mu.Unlock()
 	if v.value != nil {
-		v.gate.give(v.client, v.share, 1)
-		v.gate.passes.Add(1)
+		v.hold.park(ctx)
 	}
-	v.ctx, v.client, v.share = ctx, nobody, parkedShare
+	v.hold = hold{v.gate, ctx, nobody, parkedShare}
 }
 
 // resume takes over a parked pass.
@@ -243,22 +237,18 @@ func (v *gated) resume(ctx context.Context, to *Client) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.value != nil {
-		if err := v.gate.take(ctx, to, smallShare, 1); err != nil {
+		if err := v.hold.resume(ctx, to); err != nil {
 			return err
 		}
-		v.gate.passes.Add(-1)
 	}
-	v.ctx, v.client, v.share, v.recent, v.bytes = ctx, to, smallShare, 0, 0
+	v.hold, v.recent, v.bytes = hold{v.gate, ctx, to, smallShare}, 0, 0
 	return nil
 }
 
 // gatedScanner is a pass over keys that a client reads.
 type gatedScanner struct {
 	Scanner
-	gate   *gate
-	ctx    context.Context
-	client *Client
-	share  share
+	hold
 }
 
 // Next returns the next key.
@@ -281,21 +271,6 @@ func (s *gatedScanner) Close() error {
 	err := s.Scanner.Close()
 	s.gate.give(s.client, s.share, 1)
 	return err
-}
-
-func (s *gatedScanner) park(ctx context.Context) {
-	s.gate.give(s.client, s.share, 1)
-	s.gate.passes.Add(1)
-	s.ctx, s.client, s.share = ctx, nobody, parkedShare
-}
-
-func (s *gatedScanner) resume(ctx context.Context, to *Client) error {
-	if err := s.gate.take(ctx, to, smallShare, 1); err != nil {
-		return err
-	}
-	s.gate.passes.Add(-1)
-	s.ctx, s.client, s.share = ctx, to, smallShare
-	return nil
 }
 
 // nobody is the client of parked passes.
@@ -324,7 +299,7 @@ func (c *Call) scanFrom(ctx context.Context, after *Position, of share) (*gatedS
 		g.give(c.Client, of, 1)
 		return nil, err
 	}
-	return &gatedScanner{Scanner: s, gate: g, ctx: c.Ctx, client: c.Client, share: of}, nil
+	return &gatedScanner{s, hold{g, c.Ctx, c.Client, of}}, nil
 }
 
 // openGated opens the value of a key. A fixed value has a large pass that the caller took, which Close gives back.
@@ -334,7 +309,7 @@ func (c *Call) openGated(key []byte, how Reading, fixed bool) (*gated, error) {
 		ctx = c.Server.ctx()
 	}
 	key, db := bytes.Clone(key), c.Client.DB
-	v := &gated{gate: c.Server.gate, ctx: c.Ctx, client: c.Client, fixed: fixed, open: func() (Value, error) {
+	v := &gated{hold: hold{gate: c.Server.gate, ctx: c.Ctx, client: c.Client}, fixed: fixed, open: func() (Value, error) {
 		return c.Server.Keys.Open(ctx, db, key, how)
 	}}
 	if fixed {

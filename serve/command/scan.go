@@ -145,7 +145,7 @@ func (c *Call) scanner(cursor uint64) (*gatedScanner, error) {
 	if cursor == 0 {
 		return c.ScanFrom(c.Server.ctx(), nil)
 	}
-	p, ok := c.Server.cursors.get(cursor)
+	p, ok := c.Server.cursors.places.get(cursor)
 	if !ok || p.db != c.Client.DB.Number {
 		return nil, errForgotten
 	}
@@ -287,8 +287,8 @@ func (c *Call) scanValue(p *page, o *scanOptions) error {
 
 // leave leaves a pass to a later call. One with large elements would keep their memory from others.
 func (c *Call) leave(p *page, at place) error {
-	if len(p.mark) <= longName {
-		c.Server.marks.put(at, string(p.mark))
+	if len(p.mark) <= longName && len(at.key) <= longName {
+		c.Server.marks.put(at, string(p.mark), maxRecent)
 	}
 	if p.V.(*gated).rows != nil {
 		return p.Close()

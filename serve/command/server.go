@@ -43,8 +43,8 @@ type Server struct {
 	Clients Clients
 
 	cursors cursors
-	lengths recent[int64]  // of large values
-	marks   recent[string] // the elements before the places of scans
+	lengths recent[place, int64]  // of large values
+	marks   recent[place, string] // the elements before the places of scans
 	gate    *gate
 	loading atomic.Bool // Keys is not set yet
 }

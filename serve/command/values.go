@@ -211,17 +211,25 @@ func (s *Elements) Skip() { s.at++ }
 
 // Length counts the elements of a key.
 func (c *Call) Length(key []byte, t record.Type) (n int64, err error) {
-	lengths, at := &c.Server.lengths, place{db: c.Client.DB.Number, key: string(key), typ: t}
-	if n, ok := lengths.get(at); ok {
+	at := place{db: c.Client.DB.Number, key: string(key), typ: t}
+	if n, ok := c.Server.lengths.get(at); ok {
 		return n, nil
 	}
-	if _, err = c.Walk(key, t, func(*record.Element) bool {
+	_, err = c.Walk(key, t, func(*record.Element) bool {
 		n++
 		return true
-	}); err == nil && n > smallScan {
-		lengths.put(at, n)
+	})
+	if err == nil {
+		c.keepLength(at, n)
 	}
 	return n, err
+}
+
+// keepLength keeps the length of a large value.
+func (c *Call) keepLength(at place, n int64) {
+	if n > smallScan && len(at.key) <= longName {
+		c.Server.lengths.put(at, n, maxRecent)
+	}
 }
 
 // toldLength is the number of elements from which a reply believes the number that is stored with a value.
@@ -230,12 +238,12 @@ const toldLength = 1 << 16
 // Whole replies with all elements of the key that is the first argument, which f writes. Where their number is known, a
 // large reply is sent while it is read; if the number is wrong, that ends the connection, and the next reply knows better.
 func (c *Call) Whole(kind resp.Kind, t record.Type, f func(e *record.Element)) error {
-	lengths, at, n := &c.Server.lengths, place{db: c.Client.DB.Number, key: string(c.Args[1]), typ: t}, int64(0)
+	at, n := place{db: c.Client.DB.Number, key: string(c.Args[1]), typ: t}, int64(0)
 	err := c.W.Aggregate(kind, func() (int64, error) {
 		n = 0
 		_, err := c.Read(c.Args[1], Reading{Type: t}, func(h *record.Header, e *record.Element) bool {
 			if n++; n == 1 {
-				if known, ok := lengths.get(at); ok {
+				if known, ok := c.Server.lengths.get(at); ok {
 					c.W.Expect(known)
 				} else if h.Len >= toldLength {
 					c.W.Expect(h.Len)
@@ -246,10 +254,11 @@ func (c *Call) Whole(kind resp.Kind, t record.Type, f func(e *record.Element)) e
 		})
 		return n, errors.Join(err, c.Ctx.Err())
 	})
-	if n > smallScan && (errors.Is(err, resp.ErrChanged) || err == nil && c.Live()) {
-		lengths.put(at, n)
+	changed := errors.Is(err, resp.ErrChanged)
+	if changed || err == nil && c.Live() {
+		c.keepLength(at, n)
 	}
-	if errors.Is(err, resp.ErrChanged) {
+	if changed {
 		err = fmt.Errorf("%s: %w", record.Quote(c.Args[1]), err)
 	}
 	return err

@@ -18,7 +18,7 @@ const (
 	found
 )
 
-// Get implements format.Getter. A record counts if no store has a record of the key that precedes it in dump order.
+// Get implements format.Getter. The stores are in dump order: the first that has the key decides.
 func (s *Source) Get(l *record.Lookup) bool {
 	db := s.Database(l.DB)
 	if db == nil {
@@ -35,21 +35,17 @@ func (s *Source) Get(l *record.Lookup) bool {
 			return false
 		}
 	}
-	out := noKey
+	l.Exists, l.Found = false, false
 	for _, st := range db.Stores {
-		if home != nil && st != home || out != noKey && st.Types()&(1<<(l.Type+1)-1) == 0 {
+		if home != nil && st != home {
 			continue
 		}
-		got := st.get(l, m, home == nil)
-		if got == unclear || got != noKey && out != noKey {
-			return false
-		}
-		if got != noKey {
-			out = got
+		if got := st.get(l, m, home == nil); got != noKey {
+			l.Exists, l.Found = true, got == found
+			return got != unclear
 		}
 	}
-	l.Exists, l.Found = out != noKey, out == found
-	return l.Exists || home == nil || len(db.Stores) == 1
+	return home == nil || len(db.Stores) == 1
 }
 
 // getter returns the keyspace for lookups of rows; nil if it has none.
