@@ -117,14 +117,14 @@ func clientKill(c *Call) error {
 			return err
 		}
 	}
-	killed := int64(0)
+	killed, self := int64(0), false
 	for _, cl := range c.Server.Clients.all() {
 		if f.id != 0 && cl.ID != f.id || f.kind != "" && cl.kind() != f.kind || f.addr != "" && cl.Addr != f.addr ||
 			f.laddr != "" && cl.Here != f.laddr || f.skipMe && cl == c.Client {
 			continue
 		}
 		killed++
-		if cl != c.Client {
+		if self = self || cl == c.Client; cl != c.Client {
 			cl.Kill()
 		}
 	}
@@ -135,6 +135,9 @@ func clientKill(c *Call) error {
 		return argument.Refuse("ERR No such client")
 	default:
 		c.W.OK()
+	}
+	if self { // the reply comes first
+		return c.end()
 	}
 	return nil
 }

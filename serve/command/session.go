@@ -52,9 +52,9 @@ func sessionCommands() []Command {
 		Of("sunsubscribe", -1, pubsub, 1, -1, 1, unsubscribe(shardChannels)),
 		Of("publish", 3, "pubsub loading stale fast", 0, 0, 0, zero),
 		Of("spublish", 3, "pubsub loading stale fast", 1, 1, 1, zero),
-		Of("pubsub", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(pubsubSubs) }),
+		Container("pubsub", "pubsub loading stale", pubsubSubs),
 		Of("monitor", 1, "admin noscript loading stale", 0, 0, 0, ok),
-		Of("script", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(scriptSubs) }),
+		Container("script", "noscript", scriptSubs),
 	}
 }
 
@@ -263,8 +263,7 @@ var pubsubSubs = map[string]Command{
 func numSub(c *Call) error {
 	c.W.Header(resp.Array, int64(2*len(c.Args)-4))
 	for _, name := range c.Args[2:] {
-		c.W.Bulk(name)
-		c.W.Int(0)
+		c.W.Values(name, 0)
 	}
 	return nil
 }
@@ -365,20 +364,6 @@ func trackingInfo(c *Call) error {
 	if len(t.flags) == 0 {
 		t.flags = []string{"off"}
 	}
-	c.W.Header(resp.Map, 3)
-	c.W.BulkString("flags")
-	c.texts(resp.Set, t.flags)
-	c.W.BulkString("redirect")
-	c.W.Int(c.Client.tracking.redirectOf())
-	c.W.BulkString("prefixes")
-	c.texts(resp.Array, t.prefixes)
+	c.W.Pairs("flags", func() { c.W.Strings(resp.Set, t.flags) }, "redirect", c.Client.tracking.redirectOf(), "prefixes", t.prefixes)
 	return nil
-}
-
-// texts writes an aggregate of strings.
-func (c *Call) texts(kind resp.Kind, list []string) {
-	c.W.Header(kind, int64(len(list)))
-	for _, s := range list {
-		c.W.BulkString(s)
-	}
 }

@@ -87,9 +87,7 @@ func (m *Master) role(c *command.Call) error {
 	c.W.Header(resp.Array, int64(len(links)))
 	for _, l := range links {
 		c.W.Header(resp.Array, 3)
-		c.W.BulkString(l.r.host)
-		c.W.BulkString(l.r.port)
-		c.W.BulkString(strconv.FormatInt(max(l.acked.Load(), 0), 10))
+		c.W.Values(l.r.host, l.r.port, strconv.FormatInt(max(l.acked.Load(), 0), 10))
 	}
 	return nil
 }

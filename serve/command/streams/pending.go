@@ -111,10 +111,7 @@ func pendingRange(c *command.Call, g *group, o *pendingOptions) error {
 			}
 			n++
 			c.W.Header(resp.Array, 4)
-			c.W.BulkString(idOf(p.ID).String())
-			c.W.Bulk(p.Consumer)
-			c.W.Int(idle)
-			c.W.Int(p.Count)
+			c.W.Values(idOf(p.ID).String(), p.Consumer, idle, p.Count)
 		})
 		return n, err
 	})

@@ -21,7 +21,7 @@ func Commands() []command.Command {
 		command.Of("xrange", -4, "readonly", 1, 1, 1, xrange(false)),
 		command.Of("xrevrange", -4, "readonly", 1, 1, 1, xrange(true)),
 		command.Of("xread", -4, "readonly blocking movablekeys", 0, 0, 0, xread),
-		command.Of("xinfo", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(xinfoSubs) }),
+		command.Container("xinfo", "readonly", xinfoSubs),
 		command.Of("xpending", -3, "readonly", 1, 1, 1, xpending),
 	}
 }
