@@ -628,6 +628,19 @@ func TestServeBrokenStore(t *testing.T) {
 	}
 }
 
+// TestServeEndsLoading: a signal ends serve cleanly while the dataset is loading, too.
+func TestServeEndsLoading(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs strings.Builder
+	code := testApp().Run(ctx, []string{"serve", "-q", "--temp-dir", dir, "--unix-socket", filepath.Join(t.TempDir(), "s"), golden(t, "nemo-basic")}, &out, &errs)
+	left, err := os.ReadDir(dir)
+	if code != cli.ExitOK || out.Len() > 0 || errs.String() != "kvferry: stopped\n" || err != nil || len(left) > 0 {
+		t.Errorf("exit %d\n%s%s%v, %v", code, &out, &errs, left, err)
+	}
+}
+
 // TestServeEnds: the process ends cleanly on SIGTERM, with clients and a replica connected.
 func TestServeEnds(t *testing.T) {
 	exe, err := os.Executable()
