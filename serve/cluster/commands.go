@@ -84,8 +84,7 @@ func (c *Cluster) slots(call *command.Call) error {
 				total++
 				w.Header(resp.Array, 3)
 				w.Values(r[0], r[1])
-				w.Header(resp.Array, 4)
-				w.Values(host, port, n.id(), []string(nil))
+				w.List(host, port, n.id(), []string(nil))
 			}
 		}
 		return total, nil

@@ -152,6 +152,19 @@ func aclDryrun(c *Call) error {
 	return ok(c)
 }
 
+// aclLog has no entries.
+func aclLog(c *Call) error {
+	if len(c.Args) > 2 {
+		if argument.Is(c.Args[2], "RESET") {
+			return ok(c)
+		}
+		if _, err := argument.ParseInt(c.Args[2]); err != nil {
+			return err
+		}
+	}
+	return empty(c)
+}
+
 // latencyHistogram counts no latencies.
 func latencyHistogram(c *Call) error { c.W.Header(resp.Map, 0); return nil }
 

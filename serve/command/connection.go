@@ -32,10 +32,10 @@ func connectionCommands() []Command {
 		Of("time", 1, "loading stale fast", 0, 0, 0, clock),
 		Of("lastsave", 1, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Int(c.Server.Now.Unix()); return nil }),
 		Of("role", 1, "noscript loading stale fast", 0, 0, 0, role),
-		Of("readonly", 1, "loading stale fast", 0, 0, 0, ok),
-		Of("readwrite", 1, "loading stale fast", 0, 0, 0, ok),
-		Of("asking", 1, "fast", 0, 0, 0, ok),
-		Of("wait", 3, "noscript", 0, 0, 0, func(c *Call) error { c.W.Int(0); return nil }),
+		Of("readonly", 1, "loading stale fast", 0, 0, 0, inCluster),
+		Of("readwrite", 1, "loading stale fast", 0, 0, 0, inCluster),
+		Of("asking", 1, "fast", 0, 0, 0, inCluster),
+		Wait(func() int64 { return 0 }),
 	}
 }
 
@@ -48,8 +48,7 @@ func ping(c *Call) error {
 	case len(c.Args) > 2:
 		return wrongArgs("ping")
 	case c.Client.subs.any() && c.W.Proto < 3:
-		c.W.Header(resp.Array, 2)
-		c.W.Values("pong", bytes.Join(c.Args[1:], nil))
+		c.W.List("pong", bytes.Join(c.Args[1:], nil))
 	case len(c.Args) == 1:
 		c.W.Simple("PONG")
 	default:
@@ -227,25 +226,23 @@ func (c *Call) greet() {
 
 func clock(c *Call) error {
 	now := c.Server.Time()
-	c.W.Header(resp.Array, 2)
-	c.W.Values(strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond()/1000))
+	c.W.List(strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond()/1000))
 	return nil
 }
 
 func role(c *Call) error {
-	c.W.Header(resp.Array, 3)
-	c.W.Values("master", 0, []string(nil))
+	c.W.List("master", 0, []string(nil))
 	return nil
 }
 
 var (
 	moduleSubs  = map[string]Command{"list": {Arity: 2, Run: empty}}
-	slowlogSubs = map[string]Command{"get": {Arity: -2, Run: empty}, "reset": {Arity: 2, Run: ok},
+	slowlogSubs = map[string]Command{"get": {Arity: -2, Run: slowlogGet}, "reset": {Arity: 2, Run: ok},
 		"len": {Arity: 2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
 	latencySubs = map[string]Command{"latest": {Arity: 2, Run: empty}, "history": {Arity: 3, Run: empty}, "histogram": {Arity: -2, Run: latencyHistogram},
 		"reset": {Arity: -2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
 	aclSubs = map[string]Command{"whoami": {Arity: 2, Run: func(c *Call) error { c.W.BulkString("default"); return nil }},
-		"list": {Arity: 2, Run: aclList}, "cat": {Arity: -2, Run: aclCat}, "getuser": {Arity: 3, Run: aclGetUser}, "log": {Arity: -2, Run: empty},
+		"list": {Arity: 2, Run: aclList}, "cat": {Arity: -2, Run: aclCat}, "getuser": {Arity: 3, Run: aclGetUser}, "log": {Arity: -2, Run: aclLog},
 		"dryrun": {Arity: -4, Run: aclDryrun},
 		"users":  {Arity: 2, Run: func(c *Call) error { c.W.Header(resp.Array, 1); c.W.BulkString("default"); return nil }}}
 	clusterSubs = map[string]Command{"info": {Arity: 2, Run: noCluster}, "slots": {Arity: 2, Run: noCluster}, "shards": {Arity: 2, Run: noCluster},
@@ -270,6 +267,23 @@ var (
 		"unblock":  {Arity: -3, Run: clientUnblock}, "pause": {Arity: -3, Run: clientPause}, "unpause": {Arity: 2, Run: ok},
 	}
 )
+
+func slowlogGet(c *Call) error {
+	if len(c.Args) > 2 {
+		if n, err := argument.ParseInt(c.Args[2]); err != nil || n < -1 {
+			return argument.Refuse("ERR count should be greater than or equal to -1")
+		}
+	}
+	return empty(c)
+}
+
+// inCluster accepts what only a node of a cluster accepts.
+func inCluster(c *Call) error {
+	if c.Server.Route == nil {
+		return noCluster(c)
+	}
+	return ok(c)
+}
 
 func noCluster(*Call) error { return argument.Refuse("ERR This instance has cluster support disabled") }
 

@@ -276,7 +276,14 @@ var scriptSubs = map[string]Command{
 		}
 		return nil
 	}},
-	"flush": {Arity: -2, Run: ok}, "load": {Arity: 3, Run: refuse(noScripts)}, "kill": {Arity: 2, Run: NotBusy},
+	"flush": {Arity: -2, Run: scriptFlush}, "load": {Arity: 3, Run: refuse(noScripts)}, "kill": {Arity: 2, Run: NotBusy},
+}
+
+func scriptFlush(c *Call) error {
+	if len(c.Args) > 3 || len(c.Args) == 3 && !argument.Is(c.Args[2], "SYNC") && !argument.Is(c.Args[2], "ASYNC") {
+		return argument.Refuse("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+	}
+	return ok(c)
 }
 
 // NotBusy answers SCRIPT KILL and FUNCTION KILL.

@@ -103,6 +103,10 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
+	c.Check("SLOWLOG GET -2", `-"ERR count should be greater than or equal to -1"`, "SLOWLOG GET -1", `*"0"`, "ACL LOG x", `-"ERR value is not an integer or out of range"`,
+		"ACL LOG RESET", `+"OK"`, "ACL LOG 5", `*"0"`, "WAIT x 0", `-"ERR value is not an integer or out of range"`, "WAIT 0 -1", `-"ERR timeout is negative"`, "WAIT 0 0", `:"0"`,
+		"CLIENT PAUSE 1 none", `-"ERR CLIENT PAUSE mode must be WRITE or ALL"`, "CLIENT UNBLOCK 1 none", `-"ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"`,
+		"SCRIPT FLUSH none", `-"ERR SCRIPT FLUSH only support SYNC|ASYNC option"`, "READONLY", `-"ERR This instance has cluster support disabled"`)
 	c.Check("ACL DRYRUN default get s", `+"OK"`, "ACL DRYRUN default set s x", `$"User default has no permissions to run the 'set' command"`, "ACL GETUSER none", `$"-1"`,
 		"ACL GETUSER default", `*12[$"flags" *2[$"on" $"nopass"] $"passwords" *"0" $"commands" $"+@all -@write" $"keys" $"~*" $"channels" $"&*" $"selectors" *"0"]`,
 		"COMMAND DOCS get none", `*2[$"get" *6[$"summary" $"Get the value of a key" $"since" $"1.0.0" $"group" $"string"]]`, "LATENCY HISTOGRAM get", `*"0"`, "MEMORY USAGE s", `:"56"`)

@@ -174,6 +174,12 @@ func (w *Writer) Values(values ...any) {
 	}
 }
 
+// List writes an array of Values.
+func (w *Writer) List(values ...any) {
+	w.Header(Array, int64(len(values)))
+	w.Values(values...)
+}
+
 // Pairs writes a map of names and Values.
 func (w *Writer) Pairs(values ...any) {
 	w.Header(Map, int64(len(values)/2))

@@ -179,12 +179,18 @@ func (s *streamInfo) distance(id streamID) (int64, bool) {
 	return 0, false
 }
 
-// xinfoStream replies with the facts of a stream. The numbers of nodes match a freshly loaded stream.
-func xinfoStream(c *command.Call) error {
+// existing returns the facts of the stream of XINFO.
+func existing(c *command.Call) (*streamInfo, error) {
 	s, err := info(c, c.Args[2], nil)
 	if err == nil && s == nil {
 		err = argument.ErrNoKey
 	}
+	return s, err
+}
+
+// xinfoStream replies with the facts of a stream. The numbers of nodes match a freshly loaded stream.
+func xinfoStream(c *command.Call) error {
+	s, err := existing(c)
 	if err != nil {
 		return err
 	}
@@ -304,8 +310,7 @@ func fullGroups(c *command.Call, s *streamInfo, count int64) error {
 		c.W.Values("pel-count", g.pending, "pending")
 		c.W.Header(resp.Array, min(g.pending, count))
 		if err := pendingOf(c, c.Args[2], g, nil, count, func(p *record.PendingEntry) {
-			c.W.Header(resp.Array, 4)
-			c.W.Values(idOf(p.ID).String(), p.Consumer, p.DeliveredMS, p.Count)
+			c.W.List(idOf(p.ID).String(), p.Consumer, p.DeliveredMS, p.Count)
 		}); err != nil {
 			return err
 		}
@@ -324,8 +329,7 @@ func fullConsumers(c *command.Call, g *group, count int64) error {
 		c.W.Values("name", of.name, "seen-time", of.seen, "pel-count", of.pending, "pending")
 		c.W.Header(resp.Array, min(of.pending, count))
 		if err := pendingOf(c, c.Args[2], g, of, count, func(p *record.PendingEntry) {
-			c.W.Header(resp.Array, 3)
-			c.W.Values(idOf(p.ID).String(), p.DeliveredMS, p.Count)
+			c.W.List(idOf(p.ID).String(), p.DeliveredMS, p.Count)
 		}); err != nil {
 			return err
 		}
@@ -334,10 +338,7 @@ func fullConsumers(c *command.Call, g *group, count int64) error {
 }
 
 func xinfoGroups(c *command.Call) error {
-	s, err := info(c, c.Args[2], nil)
-	if err == nil && s == nil {
-		err = argument.ErrNoKey
-	}
+	s, err := existing(c)
 	if err != nil {
 		return err
 	}
@@ -351,10 +352,7 @@ func xinfoGroups(c *command.Call) error {
 }
 
 func xinfoConsumers(c *command.Call) error {
-	s, err := info(c, c.Args[2], nil)
-	if err == nil && s == nil {
-		err = argument.ErrNoKey
-	}
+	s, err := existing(c)
 	if err != nil {
 		return err
 	}

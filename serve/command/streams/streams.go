@@ -260,12 +260,8 @@ func (o *xreadOptions) read(args [][]byte) (err error) {
 		switch {
 		case argument.Is(args[i], "BLOCK") && more > 0:
 			i++
-			n, err := argument.ParseInt(args[i])
-			if err != nil {
-				return argument.Refuse("ERR timeout is not an integer or out of range")
-			}
-			if n < 0 {
-				return argument.Refuse("ERR timeout is negative")
+			if err = command.Timeout(args[i]); err != nil {
+				return err
 			}
 		case argument.Is(args[i], "COUNT") && more > 0:
 			i++
