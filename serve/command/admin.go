@@ -86,7 +86,7 @@ func aclCat(c *Call) error {
 	return nil
 }
 
-// inCategory returns the condition for commands of a category; nil: there is no such category.
+// inCategory returns the condition for commands of a category; nil for an unknown category.
 func inCategory(name string) func(*Command) bool {
 	i := slices.IndexFunc(categories, func(category [2]string) bool { return category[0] == name })
 	if i < 0 {
@@ -96,7 +96,7 @@ func inCategory(name string) func(*Command) bool {
 	return func(c *Command) bool { return group != "" && all[c.Name].group == group || group == "" && c.in(name) }
 }
 
-// choose returns the names of commands and subcommands on a condition; nil: none.
+// choose returns the names of the commands and subcommands that meet a condition. A nil condition chooses no command.
 func (t *Table) choose(in func(*Command) bool) (names []string) {
 	for _, c := range t.all {
 		if in != nil && in(c) {

@@ -212,17 +212,13 @@ func hello(c *Call) error {
 	}
 	c.W.Proto = proto
 	c.Client.proto.Store(int64(proto))
-	c.greet()
+	c.W.Pairs("server", "redis", "version", redisVersion, "proto", c.W.Proto, "id", c.Client.ID, "mode", c.Server.mode(), "role", "master",
+		"modules", []string(nil))
 	return nil
 }
 
 // redisVersion is the version whose commands are answered. Clients decide by it what they may send.
 const redisVersion = "7.0.15"
-
-func (c *Call) greet() {
-	c.W.Pairs("server", "redis", "version", redisVersion, "proto", c.W.Proto, "id", c.Client.ID, "mode", c.Server.mode(), "role", "master",
-		"modules", []string(nil))
-}
 
 func clock(c *Call) error {
 	now := c.Server.Time()

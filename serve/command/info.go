@@ -208,7 +208,7 @@ func commandList(c *Call) error {
 		in = func(cmd *Command) bool { return filter.Glob(Lower(c.Args[4]), []byte(cmd.Name)) }
 	case argument.Is(c.Args[3], "ACLCAT"):
 		in = inCategory(Lower(c.Args[4]))
-	case argument.Is(c.Args[3], "MODULE"): // there is none
+	case argument.Is(c.Args[3], "MODULE"): // kvferry has no modules
 		in = nil
 	default:
 		return argument.ErrSyntax

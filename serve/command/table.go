@@ -167,7 +167,7 @@ func cut(b []byte, n int) []byte {
 // noScripts is the reply to what would run code.
 const noScripts = "ERR kvferry serve runs no scripts and no functions"
 
-// flagNames are the flags that a letter stands for in lists of commands.
+// flagNames has the flag for each letter in lists of commands.
 var flagNames = map[rune]string{'b': "blocking", 'd': "denyoom", 'f': "fast", 'm': "movablekeys", 'n': "noscript", 'r': "readonly", 't': "no_multi", '-': ""}
 
 // refused are commands without an answer, with their flags and the reply; without one they write.
