@@ -255,8 +255,15 @@ func (c *Call) startOver() {
 }
 
 var pubsubSubs = map[string]Command{
-	"channels": {Arity: -2, Run: empty}, "shardchannels": {Arity: -2, Run: empty}, "numpat": {Arity: 2, Run: zero},
+	"channels": {Arity: -2, Run: noChannels}, "shardchannels": {Arity: -2, Run: noChannels}, "numpat": {Arity: 2, Run: zero},
 	"numsub": {Arity: -2, Run: numSub}, "shardnumsub": {Arity: -2, Run: numSub},
+}
+
+func noChannels(c *Call) error {
+	if len(c.Args) > 3 {
+		return argument.Refuse(fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try PUBSUB HELP.", cut(c.Args[1], 128)))
+	}
+	return empty(c)
 }
 
 // numSub replies 0 subscribers for each channel.

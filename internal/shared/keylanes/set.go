@@ -120,7 +120,8 @@ func (s *Set) Seek(key []byte) error {
 func (s *Set) SeekRow(raw []byte) error {
 	c := s.cur
 	compare := s.dir.keyspace.Comparer().Compare
-	for c != nil && !c.done && c.it == nil && compare(c.row.Key, raw) < 0 { // the lane is closed, and a chunk of its rows is in memory
+	// A closed lane has a chunk of its rows in memory.
+	for c != nil && !c.done && c.it == nil && compare(c.row.Key, raw) < 0 {
 		if err := s.advance(c); err != nil {
 			return err
 		}

@@ -177,10 +177,13 @@ func TestSeekRowInChunk(t *testing.T) {
 		m.Put("default", []byte(raw("a", fmt.Sprintf("%03d", i))), []byte("v"))
 	}
 	m.Put("default", []byte(raw("bb", "0")), []byte("v"))
-	for at, want := range map[string]int{"": 3 * record.BatchLen, "001": 3*record.BatchLen - 1, "150": 3*record.BatchLen - 150, "192": 0} {
+	const rows = 3 * record.BatchLen
+	for at, want := range map[string]int{"": rows, "001": rows - 1, "150": rows - 150, "192": 0} {
 		d := NewDirectory(m.Keyspaces()[0], testLayout())
 		d.MaxOpen = 1
-		s, err := d.Open(nil, nil, 200, func(class record.Class, key, _ []byte, _ record.Place) { t.Errorf("a stray %q, %v", key, class) })
+		s, err := d.Open(nil, nil, 200, func(class record.Class, key, _ []byte, _ record.Place) {
+			t.Errorf("a stray %q, %v", key, class)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,9 +198,10 @@ func TestSeekRowInChunk(t *testing.T) {
 		}
 		left := 0
 		for _, _, ok, err := s.Next(); ok || err != nil; _, _, ok, err = s.Next() {
-			if left++; err != nil {
+			if err != nil {
 				t.Fatal(err)
 			}
+			left++
 		}
 		if err := s.Close(); err != nil || left != want {
 			t.Errorf("%q: %d rows, want %d; %v", at, left, want, err)
