@@ -1,6 +1,7 @@
 package ardb
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,9 +38,7 @@ func engineOf(dir, kind string) (engine, found string, err error) {
 		kinds = []string{kind}
 	}
 	if k := storeIn(dir); k != "" {
-		if kind == "" {
-			kind = k
-		}
+		kind = cmp.Or(kind, k)
 		return dir, kind, nil
 	}
 	var at []string

@@ -1,6 +1,7 @@
 package blackwidow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,9 +24,7 @@ type target struct {
 // create starts a target with all five stores of each database, since the engine requires them.
 func create(_ context.Context, f blackwidowFormat, dir string, o *format.CreateOptions) (format.Target, error) {
 	version := Version(o.Version)
-	if version == 0 {
-		version = defaultVersion
-	}
+	version = cmp.Or(version, defaultVersion)
 	if version < 0 || version&0xff == 0xff {
 		return nil, fmt.Errorf("version %d: the engine lists collections whose version is below 0 or ends in the byte 0xff as empty; "+
 			"use the number before or after it", version)

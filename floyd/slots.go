@@ -2,6 +2,7 @@ package floyd
 
 import (
 	"bytes"
+	"cmp"
 	"hash/crc32"
 	"iter"
 	"math"
@@ -169,9 +170,7 @@ func (s keySums) more(few int, sure bool) (sp spread, ok bool) {
 		some := keys[try*probes : (try+1)*probes]
 		for slots := len(s) + 1; slots <= maxSlots; slots++ {
 			of := common(some, slots, len(s))
-			if of == 0 {
-				of = slots
-			}
+			of = cmp.Or(of, slots)
 			for n := min(of, maxInstances); n > max(len(s), sp.instances); n-- {
 				if of%n == 0 && s.proves(spread{slots, n}, few) {
 					sp = spread{slots, n}

@@ -1,6 +1,7 @@
 package floyd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -28,15 +29,11 @@ type target struct {
 // create starts a target with all instances of each database, since the engine requires them.
 func create(_ context.Context, f floydFormat, dir string, o *format.CreateOptions) (format.Target, error) {
 	t := &target{instances: o.Instances, slots: o.Slots, version: Version(max(o.Version, 0))}
-	if t.instances == 0 {
-		t.instances = defaultInstances
-	}
+	t.instances = cmp.Or(t.instances, defaultInstances)
 	if t.slots == 0 {
 		t.slots = defaultSlots
 	}
-	if t.version == 0 {
-		t.version = defaultVersion
-	}
+	t.version = cmp.Or(t.version, defaultVersion)
 	if t.instances < 1 || t.instances > maxInstances || t.slots < 1 {
 		return nil, fmt.Errorf("%s: %d instances and %d slots: want 1 to %d instances and 1 slot or more", dir, t.instances,
 			t.slots, maxInstances)

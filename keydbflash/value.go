@@ -1,6 +1,7 @@
 package keydbflash
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -89,9 +90,7 @@ func (v *value) expiry() (key, first int64) {
 		var when int64
 		subkey, when, rest = nextExpiry(rest)
 		when = max(when, 1) // 0 is never
-		if first == 0 {
-			first = when
-		}
+		first = cmp.Or(first, when)
 		if len(subkey) == 0 {
 			key = when
 		}

@@ -1,6 +1,7 @@
 package nemo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -33,9 +34,7 @@ func create(_ context.Context, f nemoFormat, dir string, o *format.CreateOptions
 	}
 	t.Last = separateAll
 	v := Version(o.Version)
-	if v == 0 {
-		v = 1
-	}
+	v = cmp.Or(v, 1)
 	return &target{Target: t, version: v}, nil
 }
 

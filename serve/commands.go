@@ -26,10 +26,10 @@ func (c *Cluster) Commands() []command.Command {
 		"replicas":        {Arity: 3, Run: none},
 		"slaves":          {Arity: 3, Run: none},
 		"keyslot":         {Arity: 3, Run: func(call *command.Call) error { call.W.Int(int64(keyslot.Of(call.Args[2]))); return nil }},
-		"countkeysinslot": {Arity: 3, Run: c.countKeys},
-		"getkeysinslot":   {Arity: 4, Run: c.getKeys},
+		"countkeysinslot": {Arity: 3, Flags: "stale", Run: c.countKeys},
+		"getkeysinslot":   {Arity: 4, Flags: "stale", Run: c.getKeys},
 	}
-	return []command.Command{{Name: "cluster", Arity: -2, Run: func(call *command.Call) error { return call.Sub(subs) }}}
+	return []command.Command{command.Container("cluster", "loading stale", subs)}
 }
 
 func none(call *command.Call) error { call.W.Header(resp.Array, 0); return nil }
@@ -83,13 +83,8 @@ func (c *Cluster) slots(call *command.Call) error {
 			for _, r := range n.Slots.ranges() {
 				total++
 				w.Header(resp.Array, 3)
-				w.Int(int64(r[0]))
-				w.Int(int64(r[1]))
-				w.Header(resp.Array, 4)
-				w.BulkString(host)
-				w.Int(port)
-				w.BulkString(n.id())
-				w.Header(resp.Array, 0)
+				w.Values(r[0], r[1])
+				w.List(host, port, n.id(), []string(nil))
 			}
 		}
 		return total, nil
@@ -101,41 +96,27 @@ func (c *Cluster) shards(call *command.Call) error {
 	w := call.W
 	w.Header(resp.Array, int64(len(c.nodes)))
 	for _, n := range c.nodes {
-		ranges := n.Slots.ranges()
-		w.Header(resp.Map, 2)
-		w.BulkString("slots")
-		w.Header(resp.Array, int64(2*len(ranges)))
-		for _, r := range ranges {
-			w.Int(int64(r[0]))
-			w.Int(int64(r[1]))
-		}
-		w.BulkString("nodes")
-		w.Header(resp.Array, 1)
-		c.describe(call, n)
+		w.Pairs("slots", func() {
+			ranges := n.Slots.ranges()
+			w.Header(resp.Array, int64(2*len(ranges)))
+			for _, r := range ranges {
+				w.Values(r[0], r[1])
+			}
+		}, "nodes", func() {
+			w.Header(resp.Array, 1)
+			c.describe(call, n)
+		})
 	}
 	return nil
 }
 
 func (c *Cluster) describe(call *command.Call, n *Node) {
-	w := call.W
 	host, port := c.address(call, n)
 	name := "port"
 	if c.TLS {
 		name = "tls-port"
 	}
-	w.Header(resp.Map, 7)
-	w.BulkString("id")
-	w.BulkString(n.id())
-	w.BulkString(name)
-	w.Int(port)
-	for _, pair := range [][2]string{{"ip", host}, {"endpoint", host}, {"role", "master"}} {
-		w.BulkString(pair[0])
-		w.BulkString(pair[1])
-	}
-	w.BulkString("replication-offset")
-	w.Int(0)
-	w.BulkString("health")
-	w.BulkString("online")
+	call.W.Pairs("id", n.id(), name, port, "ip", host, "endpoint", host, "role", "master", "replication-offset", 0, "health", "online")
 }
 
 // slot parses a slot.

@@ -2,6 +2,7 @@ package ssdb
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -88,9 +89,7 @@ func expiryMS(score int64) int64 {
 	if score < secondsBelow {
 		score = max(score, -secondsBelow) * 1000
 	}
-	if score == 0 {
-		score = 1
-	}
+	score = cmp.Or(score, 1)
 	return score
 }
 

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -24,9 +25,7 @@ func Describe(keyspace string, key, value []byte, named bool) format.Row {
 	}
 	row.Fields = keyFields(key, &k, named, err)
 	v, data, err := DecodeValue(value)
-	if row.Err == nil {
-		row.Err = err
-	}
+	row.Err = cmp.Or(row.Err, err)
 	row.Fields = append(row.Fields, valueFields(value, &v, data, &k)...)
 	if k.Kind == KindMeta {
 		describeMeta(&row, &v)

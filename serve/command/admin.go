@@ -23,8 +23,9 @@ type doc struct{ since, group, summary string }
 func docsOf() map[string]doc {
 	out := map[string]doc{}
 	for line := range strings.Lines(docs) {
-		if f := strings.Split(strings.TrimSpace(line), "|"); len(f) == 4 {
-			out[f[0]] = doc{f[1], f[2], f[3]}
+		if f := strings.Split(strings.TrimSpace(line), "|"); len(f) >= 4 { // the name of a subcommand has a | itself
+			n := len(f) - 3
+			out[strings.Join(f[:n], "|")] = doc{f[n], f[n+1], f[n+2]}
 		}
 	}
 	return out
@@ -36,20 +37,16 @@ func commandDocs(c *Call) error {
 	if len(c.Args) > 2 {
 		names = nil
 		for _, name := range c.Args[2:] {
-			if cmd := c.Server.Table.Find(name); cmd != nil {
+			if cmd := c.Server.Table.named(name); cmd != nil {
 				names = append(names, cmd.Name)
 			}
 		}
 	}
 	c.W.Header(resp.Map, int64(len(names)))
 	for _, name := range names {
-		c.W.BulkString(name)
-		c.W.Header(resp.Map, 3)
 		d := all[name]
-		for _, pair := range [][2]string{{"summary", d.summary}, {"since", d.since}, {"group", d.group}} {
-			c.W.BulkString(pair[0])
-			c.W.BulkString(pair[1])
-		}
+		c.W.BulkString(name)
+		c.W.Pairs("summary", d.summary, "since", d.since, "group", d.group)
 	}
 	return nil
 }
@@ -81,20 +78,32 @@ func aclCat(c *Call) error {
 		}
 		return nil
 	}
-	name := Lower(c.Args[2])
-	i := slices.IndexFunc(categories, func(category [2]string) bool { return category[0] == name })
-	if i < 0 {
+	in := inCategory(Lower(c.Args[2]))
+	if in == nil {
 		return argument.Refuse(fmt.Sprintf("ERR Unknown category '%s'", cut(c.Args[2], 128)))
 	}
-	all, names := docsOf(), []string(nil)
-	for _, name := range c.Server.Table.names {
-		group := categories[i][1]
-		if group != "" && all[name].group == group || group == "" && c.Server.Table.by[name].in(categories[i][0]) {
-			names = append(names, name)
+	c.W.Strings(resp.Array, c.Server.Table.choose(in))
+	return nil
+}
+
+// inCategory returns the condition for commands of a category; nil for an unknown category.
+func inCategory(name string) func(*Command) bool {
+	i := slices.IndexFunc(categories, func(category [2]string) bool { return category[0] == name })
+	if i < 0 {
+		return nil
+	}
+	all, group := docsOf(), categories[i][1]
+	return func(c *Command) bool { return group != "" && all[c.Name].group == group || group == "" && c.in(name) }
+}
+
+// choose returns the names of the commands and subcommands that meet a condition. A nil condition chooses no command.
+func (t *Table) choose(in func(*Command) bool) (names []string) {
+	for _, c := range t.all {
+		if in != nil && in(c) {
+			names = append(names, c.Name)
 		}
 	}
-	c.texts(resp.Array, names)
-	return nil
+	return names
 }
 
 // aclGetUser describes the user default. There is no other.
@@ -107,17 +116,9 @@ func aclGetUser(c *Call) error {
 	if c.Server.Password == "" {
 		flags = append(flags, "nopass")
 	}
-	c.W.Header(resp.Map, 6)
-	c.W.BulkString("flags")
-	c.texts(resp.Set, flags)
-	c.W.BulkString("passwords")
-	c.texts(resp.Array, nil)
-	for _, pair := range [][2]string{{"commands", userCommands}, {"keys", "~*"}, {"channels", "&*"}} {
-		c.W.BulkString(pair[0])
-		c.W.BulkString(pair[1])
-	}
-	c.W.BulkString("selectors")
-	c.texts(resp.Array, nil)
+	none := []string(nil)
+	c.W.Pairs("flags", func() { c.W.Strings(resp.Set, flags) }, "passwords", none, "commands", userCommands,
+		"keys", "~*", "channels", "&*", "selectors", none)
 	return nil
 }
 
@@ -129,17 +130,19 @@ func aclList(c *Call) error {
 	if c.Server.Password == "" {
 		nopass = "nopass "
 	}
-	c.texts(resp.Array, []string{"user default on " + nopass + "~* &* " + userCommands})
+	c.W.Strings(resp.Array, []string{"user default on " + nopass + "~* &* " + userCommands})
 	return nil
 }
 
 func aclDryrun(c *Call) error {
-	cmd := c.Server.Table.Find(c.Args[3])
+	cmd, err := c.Server.Table.lookup(c.Args[3:])
 	switch {
 	case string(c.Args[2]) != "default":
 		return argument.Refuse(fmt.Sprintf("ERR User '%s' not found", cut(c.Args[2], 128)))
 	case cmd == nil:
 		return argument.Refuse(fmt.Sprintf("ERR Command '%s' not found", cut(c.Args[3], 128)))
+	case err != nil:
+		return err
 	case !cmd.fits(len(c.Args) - 3):
 		return wrongArgs(cmd.Name)
 	case cmd.Run == nil:
@@ -147,6 +150,19 @@ func aclDryrun(c *Call) error {
 		return nil
 	}
 	return ok(c)
+}
+
+// aclLog has no entries.
+func aclLog(c *Call) error {
+	if len(c.Args) > 2 {
+		if argument.Is(c.Args[2], "RESET") {
+			return ok(c)
+		}
+		if _, err := argument.ParseInt(c.Args[2]); err != nil {
+			return err
+		}
+	}
+	return empty(c)
 }
 
 // latencyHistogram counts no latencies.
@@ -160,16 +176,8 @@ func MemoryStats(c *Call) error {
 	}
 	_, large := c.Server.Held()
 	used := int64(usedMemory())
-	stats := []struct {
-		name string
-		n    int64
-	}{{"peak.allocated", used}, {"total.allocated", used}, {"startup.allocated", 0}, {"replication.backlog", 0}, {"clients.slaves", 0},
-		{"clients.normal", large}, {"cluster.links", 0}, {"aof.buffer", 0}, {"lua.caches", 0}, {"functions.caches", 0},
-		{"overhead.total", used}, {"keys.count", keys}, {"keys.bytes-per-key", 0}, {"dataset.bytes", 0}}
-	c.W.Header(resp.Map, int64(len(stats)))
-	for _, s := range stats {
-		c.W.BulkString(s.name)
-		c.W.Int(s.n)
-	}
+	c.W.Pairs("peak.allocated", used, "total.allocated", used, "startup.allocated", 0, "replication.backlog", 0, "clients.slaves", 0,
+		"clients.normal", large, "cluster.links", 0, "aof.buffer", 0, "lua.caches", 0, "functions.caches", 0,
+		"overhead.total", used, "keys.count", keys, "keys.bytes-per-key", 0, "dataset.bytes", 0)
 	return nil
 }

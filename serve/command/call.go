@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"kvferry/internal/shared/argument"
@@ -109,12 +107,14 @@ func (c *Call) execute(cmd *Command) error {
 
 // check finds the command and checks its arguments. It returns nil for an unknown command.
 func (c *Call) check() (*Command, error) {
-	cmd := c.Server.Table.Find(c.Args[0])
+	cmd, err := c.Server.Table.lookup(c.Args)
 	switch {
 	case cmd == nil && (Lower(c.Args[0]) == "post" || Lower(c.Args[0]) == "host:"):
 		return nil, ErrWeb
 	case cmd == nil:
 		return nil, unknown(c.Args)
+	case err != nil:
+		return cmd, err
 	case !cmd.fits(len(c.Args)):
 		return cmd, wrongArgs(cmd.Name)
 	case c.Server.Password != "" && !c.Client.Authenticated && !cmd.Has("no_auth"):
@@ -177,28 +177,4 @@ func replyText(err error) string {
 		return "ERR damaged: " + err.Error()
 	}
 	return "ERR " + err.Error()
-}
-
-// Sub runs a subcommand. Keys of the map are in lower case. HELP lists them.
-func (c *Call) Sub(subs map[string]Command) error {
-	name := Lower(c.Args[1])
-	s, ok := subs[name]
-	if name == "help" && len(c.Args) == 2 {
-		lines := []string{upper(c.Args[0]) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
-		for _, sub := range append(slices.Sorted(maps.Keys(subs)), "help") {
-			lines = append(lines, strings.ToUpper(sub))
-		}
-		c.W.Header(resp.Array, int64(len(lines)))
-		for _, line := range lines {
-			c.W.Simple(line)
-		}
-		return nil
-	}
-	if !ok {
-		return argument.Refuse(fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", cut(c.Args[1], 128), upper(c.Args[0])))
-	}
-	if !s.fits(len(c.Args)) {
-		return wrongArgs(Lower(c.Args[0]) + "|" + name)
-	}
-	return s.Run(c)
 }

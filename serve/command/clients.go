@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"kvferry/internal/shared/argument"
 )
@@ -117,14 +116,14 @@ func clientKill(c *Call) error {
 			return err
 		}
 	}
-	killed := int64(0)
+	killed, self := int64(0), false
 	for _, cl := range c.Server.Clients.all() {
 		if f.id != 0 && cl.ID != f.id || f.kind != "" && cl.kind() != f.kind || f.addr != "" && cl.Addr != f.addr ||
 			f.laddr != "" && cl.Here != f.laddr || f.skipMe && cl == c.Client {
 			continue
 		}
 		killed++
-		if cl != c.Client {
+		if self = self || cl == c.Client; cl != c.Client {
 			cl.Kill()
 		}
 	}
@@ -136,22 +135,56 @@ func clientKill(c *Call) error {
 	default:
 		c.W.OK()
 	}
+	if self { // the reply comes first
+		return c.end()
+	}
 	return nil
 }
 
 // clientUnblock replies 0: no client is ever blocked.
 func clientUnblock(c *Call) error {
-	if _, err := argument.ParseInt(c.Args[2]); err != nil {
+	switch _, err := argument.ParseInt(c.Args[2]); {
+	case len(c.Args) > 3 && !argument.Is(c.Args[3], "TIMEOUT") && !argument.Is(c.Args[3], "ERROR"):
+		return argument.Refuse("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+	case err != nil:
 		return err
 	}
 	return zero(c)
 }
 
 func clientPause(c *Call) error {
-	if n, err := strconv.ParseInt(string(c.Args[2]), 10, 64); err != nil || n < 0 {
-		return argument.Refuse("ERR timeout is not an integer or out of range")
+	if len(c.Args) > 3 && !argument.Is(c.Args[3], "WRITE") && !argument.Is(c.Args[3], "ALL") {
+		return argument.Refuse("ERR CLIENT PAUSE mode must be WRITE or ALL")
+	}
+	if err := Timeout(c.Args[2]); err != nil {
+		return err
 	}
 	return ok(c)
+}
+
+// Timeout checks a timeout in milliseconds. No command waits.
+func Timeout(arg []byte) error {
+	switch n, err := argument.ParseInt(arg); {
+	case err != nil:
+		return argument.Refuse("ERR timeout is not an integer or out of range")
+	case n < 0:
+		return argument.Refuse("ERR timeout is negative")
+	}
+	return nil
+}
+
+// Wait returns WAIT, which replies with the number of replicas at once.
+func Wait(replicas func() int64) Command {
+	return Of("wait", 3, "noscript", 0, 0, 0, func(c *Call) error {
+		if _, err := argument.ParseInt(c.Args[1]); err != nil {
+			return err
+		}
+		if err := Timeout(c.Args[2]); err != nil {
+			return err
+		}
+		c.W.Int(replicas())
+		return nil
+	})
 }
 
 // has reports whether a connection is open.

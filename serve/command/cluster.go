@@ -39,8 +39,6 @@ func (c *Command) last(n int) int {
 // movable returns the keys that have no fixed place.
 func (c *Command) movable(args [][]byte) [][]byte {
 	switch c.Name {
-	case "object", "memory", "xinfo": // the key of a subcommand
-		return args[min(2, len(args)):min(3, len(args))]
 	case "xread", "xreadgroup":
 		at := slices.IndexFunc(args, func(a []byte) bool { return argument.Is(a, "STREAMS") })
 		if at < 0 {

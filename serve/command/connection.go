@@ -20,22 +20,22 @@ func connectionCommands() []Command {
 		Of("select", 2, "loading stale fast", 0, 0, 0, selectDB),
 		Of("quit", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, quit),
 		Of("reset", 1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, reset),
-		Of("client", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(clientSubs) }),
-		Of("command", -1, "loading stale", 0, 0, 0, commands),
-		Of("config", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(configSubs) }),
+		Container("client", "noscript loading stale", clientSubs),
+		commandsOfCommand(),
+		Container("config", "admin noscript loading stale", configSubs),
 		Of("info", -1, "loading stale", 0, 0, 0, info),
-		Of("module", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(moduleSubs) }),
-		Of("cluster", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(clusterSubs) }),
-		Of("acl", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(aclSubs) }),
-		Of("slowlog", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(slowlogSubs) }),
-		Of("latency", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(latencySubs) }),
+		Container("module", "admin noscript", moduleSubs),
+		Container("cluster", "loading stale", clusterSubs),
+		Container("acl", "noscript loading stale", aclSubs),
+		Container("slowlog", "admin loading stale", slowlogSubs),
+		Container("latency", "admin noscript loading stale", latencySubs),
 		Of("time", 1, "loading stale fast", 0, 0, 0, clock),
 		Of("lastsave", 1, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Int(c.Server.Now.Unix()); return nil }),
 		Of("role", 1, "noscript loading stale fast", 0, 0, 0, role),
-		Of("readonly", 1, "loading stale fast", 0, 0, 0, ok),
-		Of("readwrite", 1, "loading stale fast", 0, 0, 0, ok),
-		Of("asking", 1, "fast", 0, 0, 0, ok),
-		Of("wait", 3, "noscript", 0, 0, 0, func(c *Call) error { c.W.Int(0); return nil }),
+		Of("readonly", 1, "loading stale fast", 0, 0, 0, inCluster),
+		Of("readwrite", 1, "loading stale fast", 0, 0, 0, inCluster),
+		Of("asking", 1, "fast", 0, 0, 0, inCluster),
+		Wait(func() int64 { return 0 }),
 	}
 }
 
@@ -48,9 +48,7 @@ func ping(c *Call) error {
 	case len(c.Args) > 2:
 		return wrongArgs("ping")
 	case c.Client.subs.any() && c.W.Proto < 3:
-		c.W.Header(resp.Array, 2)
-		c.W.BulkString("pong")
-		c.W.Bulk(bytes.Join(c.Args[1:], nil))
+		c.W.List("pong", bytes.Join(c.Args[1:], nil))
 	case len(c.Args) == 1:
 		c.W.Simple("PONG")
 	default:
@@ -62,6 +60,11 @@ func ping(c *Call) error {
 // quit ends the connection after its reply.
 func quit(c *Call) error {
 	c.W.OK()
+	return c.end()
+}
+
+// end sends the replies and closes the connection.
+func (c *Call) end() error {
 	err := c.W.Flush()
 	c.Client.Kill()
 	return err
@@ -209,56 +212,33 @@ func hello(c *Call) error {
 	}
 	c.W.Proto = proto
 	c.Client.proto.Store(int64(proto))
-	c.greet()
+	c.W.Pairs("server", "redis", "version", redisVersion, "proto", c.W.Proto, "id", c.Client.ID, "mode", c.Server.mode(), "role", "master",
+		"modules", []string(nil))
 	return nil
 }
 
 // redisVersion is the version whose commands are answered. Clients decide by it what they may send.
 const redisVersion = "7.0.15"
 
-func (c *Call) greet() {
-	w := c.W
-	w.Header(resp.Map, 7)
-	w.BulkString("server")
-	w.BulkString("redis")
-	w.BulkString("version")
-	w.BulkString(redisVersion)
-	w.BulkString("proto")
-	w.Int(int64(w.Proto))
-	w.BulkString("id")
-	w.Int(c.Client.ID)
-	w.BulkString("mode")
-	w.BulkString(c.Server.mode())
-	w.BulkString("role")
-	w.BulkString("master")
-	w.BulkString("modules")
-	w.Header(resp.Array, 0)
-}
-
 func clock(c *Call) error {
 	now := c.Server.Time()
-	c.W.Header(resp.Array, 2)
-	c.W.BulkString(strconv.FormatInt(now.Unix(), 10))
-	c.W.BulkString(strconv.Itoa(now.Nanosecond() / 1000))
+	c.W.List(strconv.FormatInt(now.Unix(), 10), strconv.Itoa(now.Nanosecond()/1000))
 	return nil
 }
 
 func role(c *Call) error {
-	c.W.Header(resp.Array, 3)
-	c.W.BulkString("master")
-	c.W.Int(0)
-	c.W.Header(resp.Array, 0)
+	c.W.List("master", 0, []string(nil))
 	return nil
 }
 
 var (
 	moduleSubs  = map[string]Command{"list": {Arity: 2, Run: empty}}
-	slowlogSubs = map[string]Command{"get": {Arity: -2, Run: empty}, "reset": {Arity: 2, Run: ok},
+	slowlogSubs = map[string]Command{"get": {Arity: -2, Run: slowlogGet}, "reset": {Arity: 2, Run: ok},
 		"len": {Arity: 2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
 	latencySubs = map[string]Command{"latest": {Arity: 2, Run: empty}, "history": {Arity: 3, Run: empty}, "histogram": {Arity: -2, Run: latencyHistogram},
 		"reset": {Arity: -2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
 	aclSubs = map[string]Command{"whoami": {Arity: 2, Run: func(c *Call) error { c.W.BulkString("default"); return nil }},
-		"list": {Arity: 2, Run: aclList}, "cat": {Arity: -2, Run: aclCat}, "getuser": {Arity: 3, Run: aclGetUser}, "log": {Arity: -2, Run: empty},
+		"list": {Arity: 2, Run: aclList}, "cat": {Arity: -2, Run: aclCat}, "getuser": {Arity: 3, Run: aclGetUser}, "log": {Arity: -2, Run: aclLog},
 		"dryrun": {Arity: -4, Run: aclDryrun},
 		"users":  {Arity: 2, Run: func(c *Call) error { c.W.Header(resp.Array, 1); c.W.BulkString("default"); return nil }}}
 	clusterSubs = map[string]Command{"info": {Arity: 2, Run: noCluster}, "slots": {Arity: 2, Run: noCluster}, "shards": {Arity: 2, Run: noCluster},
@@ -283,6 +263,23 @@ var (
 		"unblock":  {Arity: -3, Run: clientUnblock}, "pause": {Arity: -3, Run: clientPause}, "unpause": {Arity: 2, Run: ok},
 	}
 )
+
+func slowlogGet(c *Call) error {
+	if len(c.Args) > 2 {
+		if n, err := argument.ParseInt(c.Args[2]); err != nil || n < -1 {
+			return argument.Refuse("ERR count should be greater than or equal to -1")
+		}
+	}
+	return empty(c)
+}
+
+// inCluster accepts what only a node of a cluster accepts.
+func inCluster(c *Call) error {
+	if c.Server.Route == nil {
+		return noCluster(c)
+	}
+	return ok(c)
+}
 
 func noCluster(*Call) error { return argument.Refuse("ERR This instance has cluster support disabled") }
 
@@ -329,8 +326,7 @@ func configGet(c *Call) error {
 			for _, pattern := range c.Args[2:] {
 				if filter.Glob(Lower(pattern), []byte(v[0])) {
 					n++
-					c.W.BulkString(v[0])
-					c.W.BulkString(v[1])
+					c.W.Values(v[0], v[1])
 					break
 				}
 			}

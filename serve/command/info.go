@@ -3,12 +3,14 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
 
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/argument"
 	"kvferry/serve/resp"
 )
@@ -87,8 +89,8 @@ func (s *Server) section(name string) (out []string) {
 			add("connected_slaves", 0)
 		}
 	case "commandstats":
-		for _, name := range s.Table.names {
-			if line := s.Table.by[name].line(); line != "" {
+		for _, cmd := range s.Table.all {
+			if line := cmd.line(); line != "" {
 				out = append(out, line)
 			}
 		}
@@ -138,11 +140,8 @@ func (n Count) line(db Database) string {
 	return line
 }
 
-// commands answers COMMAND and its subcommands.
+// commands answers COMMAND.
 func commands(c *Call) error {
-	if len(c.Args) > 1 {
-		return c.Sub(commandSubs())
-	}
 	c.W.Header(resp.Array, int64(len(c.Server.Table.names)))
 	for _, name := range c.Server.Table.names {
 		c.describe(c.Server.Table.by[name])
@@ -150,14 +149,16 @@ func commands(c *Call) error {
 	return nil
 }
 
-func commandSubs() map[string]Command {
-	return map[string]Command{
+func commandsOfCommand() Command {
+	cmd := Container("command", "loading stale", map[string]Command{
 		"count":   {Arity: 2, Run: func(c *Call) error { c.W.Int(int64(len(c.Server.Table.names))); return nil }},
 		"docs":    {Arity: -2, Run: commandDocs},
 		"info":    {Arity: -2, Run: commandInfo},
 		"list":    {Arity: -2, Run: commandList},
 		"getkeys": {Arity: -3, Run: commandGetKeys},
-	}
+	})
+	cmd.Arity, cmd.Flags, cmd.Run = -1, "loading stale", commands
+	return cmd
 }
 
 func (c *Call) describe(cmd *Command) {
@@ -173,20 +174,22 @@ func (c *Call) describe(cmd *Command) {
 	w.Int(int64(cmd.First))
 	w.Int(int64(cmd.Last))
 	w.Int(int64(cmd.Step))
-	w.Header(resp.Set, 0)
-	for range 3 {
-		w.Header(resp.Array, 0)
+	w.Header(resp.Set, 0)   // categories
+	w.Header(resp.Array, 0) // tips
+	w.Header(resp.Array, 0) // specifications of keys
+	w.Header(resp.Array, int64(len(cmd.subs)))
+	for _, name := range slices.Sorted(maps.Keys(cmd.subs)) {
+		c.describe(cmd.subs[name])
 	}
 }
 
 func commandInfo(c *Call) error {
 	if len(c.Args) == 2 {
-		c.Args = c.Args[:1]
 		return commands(c)
 	}
 	c.W.Header(resp.Array, int64(len(c.Args)-2))
 	for _, name := range c.Args[2:] {
-		if cmd := c.Server.Table.Find(name); cmd != nil {
+		if cmd := c.Server.Table.named(name); cmd != nil {
 			c.describe(cmd)
 		} else {
 			c.W.NullArray()
@@ -196,26 +199,37 @@ func commandInfo(c *Call) error {
 }
 
 func commandList(c *Call) error {
-	c.W.Header(resp.Array, int64(len(c.Server.Table.names)))
-	for _, name := range c.Server.Table.names {
-		c.W.BulkString(name)
+	in := func(*Command) bool { return true }
+	switch n := len(c.Args); {
+	case n == 2:
+	case n != 5 || !argument.Is(c.Args[2], "FILTERBY"):
+		return argument.ErrSyntax
+	case argument.Is(c.Args[3], "PATTERN"):
+		in = func(cmd *Command) bool { return filter.Glob(Lower(c.Args[4]), []byte(cmd.Name)) }
+	case argument.Is(c.Args[3], "ACLCAT"):
+		in = inCategory(Lower(c.Args[4]))
+	case argument.Is(c.Args[3], "MODULE"): // kvferry has no modules
+		in = nil
+	default:
+		return argument.ErrSyntax
 	}
+	c.W.Strings(resp.Array, c.Server.Table.choose(in))
 	return nil
 }
 
 func commandGetKeys(c *Call) error {
 	args := c.Args[2:]
-	cmd := c.Server.Table.Find(args[0])
+	cmd, err := c.Server.Table.lookup(args)
 	switch {
-	case cmd == nil:
+	case cmd == nil || err != nil:
 		return argument.Refuse("ERR Invalid command specified")
-	case cmd.First == 0 && !cmd.Has("movablekeys"):
+	case cmd.First == 0 && !cmd.Has("movablekeys") || cmd.Has("pubsub"):
 		return argument.Refuse("ERR The command has no key arguments")
 	case !cmd.fits(len(args)):
 		return argument.Refuse("ERR Invalid number of arguments specified for command")
 	}
 	keys := slices.Collect(cmd.keys(args))
-	if len(keys) == 0 {
+	if len(keys) == 0 && !cmd.Has("no_mandatory_keys") {
 		return argument.Refuse("ERR Invalid arguments specified for command")
 	}
 	c.W.Header(resp.Array, int64(len(keys)))

@@ -52,9 +52,9 @@ func sessionCommands() []Command {
 		Of("sunsubscribe", -1, pubsub, 1, -1, 1, unsubscribe(shardChannels)),
 		Of("publish", 3, "pubsub loading stale fast", 0, 0, 0, zero),
 		Of("spublish", 3, "pubsub loading stale fast", 1, 1, 1, zero),
-		Of("pubsub", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(pubsubSubs) }),
+		Container("pubsub", "pubsub loading stale", pubsubSubs),
 		Of("monitor", 1, "admin noscript loading stale", 0, 0, 0, ok),
-		Of("script", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(scriptSubs) }),
+		Container("script", "noscript", scriptSubs),
 	}
 }
 
@@ -255,16 +255,22 @@ func (c *Call) startOver() {
 }
 
 var pubsubSubs = map[string]Command{
-	"channels": {Arity: -2, Run: empty}, "shardchannels": {Arity: -2, Run: empty}, "numpat": {Arity: 2, Run: zero},
+	"channels": {Arity: -2, Run: noChannels}, "shardchannels": {Arity: -2, Run: noChannels}, "numpat": {Arity: 2, Run: zero},
 	"numsub": {Arity: -2, Run: numSub}, "shardnumsub": {Arity: -2, Run: numSub},
+}
+
+func noChannels(c *Call) error {
+	if len(c.Args) > 3 {
+		return argument.Refuse(fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try PUBSUB HELP.", cut(c.Args[1], 128)))
+	}
+	return empty(c)
 }
 
 // numSub replies 0 subscribers for each channel.
 func numSub(c *Call) error {
 	c.W.Header(resp.Array, int64(2*len(c.Args)-4))
 	for _, name := range c.Args[2:] {
-		c.W.Bulk(name)
-		c.W.Int(0)
+		c.W.Values(name, 0)
 	}
 	return nil
 }
@@ -277,7 +283,14 @@ var scriptSubs = map[string]Command{
 		}
 		return nil
 	}},
-	"flush": {Arity: -2, Run: ok}, "load": {Arity: 3, Run: refuse(noScripts)}, "kill": {Arity: 2, Run: NotBusy},
+	"flush": {Arity: -2, Run: scriptFlush}, "load": {Arity: 3, Run: refuse(noScripts)}, "kill": {Arity: 2, Run: NotBusy},
+}
+
+func scriptFlush(c *Call) error {
+	if len(c.Args) > 3 || len(c.Args) == 3 && !argument.Is(c.Args[2], "SYNC") && !argument.Is(c.Args[2], "ASYNC") {
+		return argument.Refuse("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+	}
+	return ok(c)
 }
 
 // NotBusy answers SCRIPT KILL and FUNCTION KILL.
@@ -365,20 +378,6 @@ func trackingInfo(c *Call) error {
 	if len(t.flags) == 0 {
 		t.flags = []string{"off"}
 	}
-	c.W.Header(resp.Map, 3)
-	c.W.BulkString("flags")
-	c.texts(resp.Set, t.flags)
-	c.W.BulkString("redirect")
-	c.W.Int(c.Client.tracking.redirectOf())
-	c.W.BulkString("prefixes")
-	c.texts(resp.Array, t.prefixes)
+	c.W.Pairs("flags", func() { c.W.Strings(resp.Set, t.flags) }, "redirect", c.Client.tracking.redirectOf(), "prefixes", t.prefixes)
 	return nil
-}
-
-// texts writes an aggregate of strings.
-func (c *Call) texts(kind resp.Kind, list []string) {
-	c.W.Header(kind, int64(len(list)))
-	for _, s := range list {
-		c.W.BulkString(s)
-	}
 }

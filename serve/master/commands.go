@@ -18,7 +18,7 @@ func (m *Master) Commands() []command.Command {
 		{Name: "psync", Arity: -3, Flags: "admin noscript no_async_loading no_multi", Run: func(c *command.Call) error { return m.sync(c, true) }},
 		{Name: "sync", Arity: 1, Flags: "admin noscript no_async_loading no_multi", Run: func(c *command.Call) error { return m.sync(c, false) }},
 		{Name: "role", Arity: 1, Flags: "noscript loading stale fast", Run: m.role},
-		{Name: "wait", Arity: 3, Flags: "noscript", Run: func(c *command.Call) error { c.W.Int(int64(m.online())); return nil }},
+		command.Wait(m.online),
 	}
 }
 
@@ -70,7 +70,7 @@ func (m *Master) status() []*link {
 func (m *Master) Replicas() int { return len(m.status()) }
 
 // online returns the number of replicas that have everything.
-func (m *Master) online() (n int) {
+func (m *Master) online() (n int64) {
 	for _, l := range m.status() {
 		if l.state.Load() == "online" {
 			n++
@@ -82,14 +82,10 @@ func (m *Master) online() (n int) {
 func (m *Master) role(c *command.Call) error {
 	links := m.status()
 	c.W.Header(resp.Array, 3)
-	c.W.BulkString("master")
-	c.W.Int(offset(links))
+	c.W.Values("master", offset(links))
 	c.W.Header(resp.Array, int64(len(links)))
 	for _, l := range links {
-		c.W.Header(resp.Array, 3)
-		c.W.BulkString(l.r.host)
-		c.W.BulkString(l.r.port)
-		c.W.BulkString(strconv.FormatInt(max(l.acked.Load(), 0), 10))
+		c.W.List(l.r.host, l.r.port, strconv.FormatInt(max(l.acked.Load(), 0), 10))
 	}
 	return nil
 }

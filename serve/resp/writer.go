@@ -152,6 +152,48 @@ func (w *Writer) BulkString(s string) {
 	w.text("\r\n")
 }
 
+// Values writes strings, numbers, arrays of strings, nil and what a function writes.
+func (w *Writer) Values(values ...any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			w.BulkString(v)
+		case []byte:
+			w.Bulk(v)
+		case int:
+			w.Int(int64(v))
+		case int64:
+			w.Int(v)
+		case []string:
+			w.Strings(Array, v)
+		case func():
+			v()
+		default:
+			w.Null()
+		}
+	}
+}
+
+// List writes an array of Values.
+func (w *Writer) List(values ...any) {
+	w.Header(Array, int64(len(values)))
+	w.Values(values...)
+}
+
+// Pairs writes a map of names and Values.
+func (w *Writer) Pairs(values ...any) {
+	w.Header(Map, int64(len(values)/2))
+	w.Values(values...)
+}
+
+// Strings writes an aggregate of strings.
+func (w *Writer) Strings(k Kind, list []string) {
+	w.Header(k, int64(len(list)))
+	for _, s := range list {
+		w.BulkString(s)
+	}
+}
+
 // Verbatim writes text: a verbatim string in version 3.
 func (w *Writer) Verbatim(s string) {
 	if w.Proto < 3 {

@@ -156,6 +156,9 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	closing := func() error { return nil }
 	defer func() {
 		done()
+		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) { // while the dataset was loading
+			err = nil
+		}
 		err = errors.Join(err, <-served, m.Close(), closing())
 		if err == nil && cmd.Context().Err() != nil {
 			log("stopped")

@@ -67,9 +67,7 @@ func (e *ReadError) Unwrap() error { return e.Err }
 
 // Count adds the rows to the ledger and reports malformed rows.
 func (r *Rest) Count(e *format.Env) error {
-	if r.Label == "" {
-		r.Label = r.Keyspace.Name()
-	}
+	r.Label = cmp.Or(r.Label, r.Keyspace.Name())
 	r.limit.Deep = e.Deep
 	var from []byte
 	for _, b := range slices.Sorted(slices.Values(r.Records)) {

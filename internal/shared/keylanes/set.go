@@ -94,13 +94,10 @@ func (c *cursor) cut(l *laneInfo, lay *Layout, lo, hi []byte) {
 func (s *Set) Seek(key []byte) error {
 	s.cur = nil
 	i, ok := s.byLen[len(key)]
-	if !ok {
+	if !ok || s.cursors[i].done {
 		return nil
 	}
 	c := &s.cursors[i]
-	if c.done {
-		return nil
-	}
 	s.want = append(append(s.want[:0], c.prefix...), key...)
 	if err := s.ready(c); err != nil {
 		return err
@@ -122,10 +119,16 @@ func (s *Set) Seek(key []byte) error {
 // returned.
 func (s *Set) SeekRow(raw []byte) error {
 	c := s.cur
+	compare := s.dir.keyspace.Comparer().Compare
+	// A closed lane has a chunk of its rows in memory.
+	for c != nil && !c.done && c.it == nil && compare(c.row.Key, raw) < 0 {
+		if err := s.advance(c); err != nil {
+			return err
+		}
+	}
 	if c == nil || c.done || c.it == nil {
 		return nil
 	}
-	compare := s.dir.keyspace.Comparer().Compare
 	for at := c.at; at < len(c.rows); at++ {
 		if compare(c.rows[at].Key, raw) >= 0 {
 			c.at, c.row, c.taken = at, c.rows[at], false

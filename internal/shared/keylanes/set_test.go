@@ -170,6 +170,45 @@ func TestSeekRow(t *testing.T) {
 	}
 }
 
+// TestSeekRowInChunk: a lane that was closed to make room goes on at the row sought, too, in its chunk or behind it.
+func TestSeekRowInChunk(t *testing.T) {
+	m := memstore.New().Dir("x")
+	for i := range 3 * record.BatchLen {
+		m.Put("default", []byte(raw("a", fmt.Sprintf("%03d", i))), []byte("v"))
+	}
+	m.Put("default", []byte(raw("bb", "0")), []byte("v"))
+	const rows = 3 * record.BatchLen
+	for at, want := range map[string]int{"": rows, "001": rows - 1, "150": rows - 150, "192": 0} {
+		d := NewDirectory(m.Keyspaces()[0], testLayout())
+		d.MaxOpen = 1
+		s, err := d.Open(nil, nil, 200, func(class record.Class, key, _ []byte, _ record.Place) {
+			t.Errorf("a stray %q, %v", key, class)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Seek([]byte("a")), s.Seek([]byte("bb")), s.Seek([]byte("a"))); err != nil {
+			t.Fatal(err)
+		}
+		if s.cur.it != nil || s.cur.ahead.empty() {
+			t.Fatal("the lane is open, or has no chunk")
+		}
+		if err := s.SeekRow([]byte(raw("a", at))); err != nil {
+			t.Fatal(err)
+		}
+		left := 0
+		for _, _, ok, err := s.Next(); ok || err != nil; _, _, ok, err = s.Next() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			left++
+		}
+		if err := s.Close(); err != nil || left != want {
+			t.Errorf("%q: %d rows, want %d; %v", at, left, want, err)
+		}
+	}
+}
+
 // TestEnded: the end of a key is known while the row behind it is in memory.
 func TestEnded(t *testing.T) {
 	m := memstore.New().Dir("x")

@@ -235,11 +235,8 @@ func (r *Reader) start() error {
 	if r.cur.Start != nil {
 		r.cur.Start(m)
 	}
-	h.Len, h.ByName = m.Count, h.Type != record.List && h.Type != record.String && !m.Unsorted
+	h.Len, h.ByName = max(m.Count, -1), h.Type != record.List && h.Type != record.String && !m.Unsorted
 	h.Last, h.Added, h.MaxDeleted, h.Native, h.Sought = nil, 0, nil, m.Native, false
-	if h.Len < 0 {
-		h.Len = -1
-	}
 	r.marks, r.newer, r.want, r.outside, r.drained = 0, 0, m.Left+1, 0, false
 	switch {
 	case r.special != nil:
@@ -399,8 +396,7 @@ func (r *Reader) Heavy() bool {
 	return r.rows != nil && r.rows.Released()
 }
 
-// End reads the rest of the current record, to classify its rows. Lookups pass them, unless rows of an index would be left:
-// these are a record of their own in an unlisted keyspace.
+// End reads the rest of the current record, to classify its rows. Lookups pass them.
 func (r *Reader) End(rec *record.Record) error {
 	if e := r.begun; e != nil {
 		r.begun, r.drained = nil, true
@@ -416,18 +412,30 @@ func (r *Reader) End(rec *record.Record) error {
 			return err
 		}
 		clear(r.rest[:n])
-		if r.env.Lookups && !r.drained && r.special == nil && r.rows != nil && r.byScore == nil {
-			if _, end := r.cur.DataRows.Range(r.h.Key); end != nil {
-				r.drained = true
-				if err := r.rows.SeekRow(end); err != nil {
-					return err
-				}
+		if r.env.Lookups && !r.drained && r.special == nil && r.rows != nil {
+			if err := r.pass(); err != nil {
+				return err
 			}
 		}
 	}
 	r.m.Arena, r.m.Value = bufpool.Reset(r.m.Arena), nil
 	rec.Rows = r.rowsOf()
 	return nil
+}
+
+// pass moves behind the rows of the current record by seeks, those of its index, too: left over, they would be a record of
+// their own in an unlisted keyspace.
+func (r *Reader) pass() (err error) {
+	_, end := r.cur.DataRows.Range(r.h.Key)
+	if end == nil {
+		return nil
+	}
+	r.drained = true
+	if r.byScore != nil {
+		_, last := r.cur.IndexRows.Range(r.h.Key)
+		err = r.byScore.SeekRow(last)
+	}
+	return errors.Join(err, r.rows.SeekRow(end))
 }
 
 // end classifies the rows after the last meta row, once.

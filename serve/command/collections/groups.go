@@ -12,9 +12,9 @@ import (
 )
 
 var xinfoSubs = map[string]command.Command{
-	"stream":    {Arity: -3, Run: xinfoStream},
-	"groups":    {Arity: 3, Run: xinfoGroups},
-	"consumers": {Arity: 4, Run: xinfoConsumers},
+	"stream":    command.Of("", -3, "", 2, 2, 1, xinfoStream),
+	"groups":    command.Of("", 3, "", 2, 2, 1, xinfoGroups),
+	"consumers": command.Of("", 4, "", 2, 2, 1, xinfoConsumers),
 }
 
 // consumer is a consumer of a group.
@@ -179,15 +179,18 @@ func (s *streamInfo) distance(id streamID) (int64, bool) {
 	return 0, false
 }
 
-// field writes the name of a field.
-func named(c *command.Call, name string) { c.W.BulkString(name) }
-
-// xinfoStream replies with the facts of a stream. The numbers of nodes match a freshly loaded stream.
-func xinfoStream(c *command.Call) error {
+// existing returns the facts of the stream of XINFO.
+func existing(c *command.Call) (*streamInfo, error) {
 	s, err := info(c, c.Args[2], nil)
 	if err == nil && s == nil {
 		err = argument.ErrNoKey
 	}
+	return s, err
+}
+
+// xinfoStream replies with the facts of a stream. The numbers of nodes match a freshly loaded stream.
+func xinfoStream(c *command.Call) error {
+	s, err := existing(c)
 	if err != nil {
 		return err
 	}
@@ -200,11 +203,11 @@ func xinfoStream(c *command.Call) error {
 	if !full {
 		return ends(c, s)
 	}
-	named(c, "entries")
+	c.W.BulkString("entries")
 	if err := forthEntries(c, c.Args[2], interval{to: lastID}, count); err != nil {
 		return err
 	}
-	named(c, "groups")
+	c.W.BulkString("groups")
 	return fullGroups(c, s, count)
 }
 
@@ -233,31 +236,19 @@ func fullOption(c *command.Call) (full bool, count int64, err error) {
 }
 
 func facts(c *command.Call, s *streamInfo) {
-	named(c, "length")
-	c.W.Int(s.length)
-	named(c, "radix-tree-keys")
-	c.W.Int((s.length + 99) / 100)
-	named(c, "radix-tree-nodes")
-	c.W.Int((s.length+99)/100 + 1)
-	named(c, "last-generated-id")
-	c.W.BulkString(s.top.String())
-	named(c, "max-deleted-entry-id")
-	c.W.BulkString(s.deleted.String())
-	named(c, "entries-added")
-	c.W.Int(int64(s.added))
-	named(c, "recorded-first-entry-id")
-	c.W.BulkString(s.first.String())
+	nodes := (s.length + 99) / 100
+	c.W.Values("length", s.length, "radix-tree-keys", nodes, "radix-tree-nodes", nodes+1, "last-generated-id", s.top.String(),
+		"max-deleted-entry-id", s.deleted.String(), "entries-added", int64(s.added), "recorded-first-entry-id", s.first.String())
 }
 
 // ends writes the number of groups, and the first and the last entry.
 func ends(c *command.Call, s *streamInfo) error {
-	named(c, "groups")
-	c.W.Int(int64(len(s.groups)))
+	c.W.Values("groups", len(s.groups))
 	for _, end := range []struct {
 		name string
 		id   streamID
 	}{{"first-entry", s.first}, {"last-entry", s.last}} {
-		named(c, end.name)
+		c.W.BulkString(end.name)
 		if s.length == 0 {
 			c.W.Null()
 			continue
@@ -275,13 +266,13 @@ func ends(c *command.Call, s *streamInfo) error {
 
 // lag writes the progress of a group.
 func lag(c *command.Call, s *streamInfo, g *group) {
-	named(c, "entries-read")
+	c.W.BulkString("entries-read")
 	if g.read < 0 {
 		c.W.Null()
 	} else {
 		c.W.Int(g.read)
 	}
-	named(c, "lag")
+	c.W.BulkString("lag")
 	if lag, ok := s.lag(g); ok {
 		c.W.Int(lag)
 	} else {
@@ -314,21 +305,12 @@ func fullGroups(c *command.Call, s *streamInfo, count int64) error {
 	c.W.Header(resp.Array, int64(len(s.groups)))
 	for _, g := range s.groups {
 		c.W.Header(resp.Map, 7)
-		named(c, "name")
-		c.W.BulkString(g.name)
-		named(c, "last-delivered-id")
-		c.W.BulkString(g.last.String())
+		c.W.Values("name", g.name, "last-delivered-id", g.last.String())
 		lag(c, s, g)
-		named(c, "pel-count")
-		c.W.Int(g.pending)
-		named(c, "pending")
+		c.W.Values("pel-count", g.pending, "pending")
 		c.W.Header(resp.Array, min(g.pending, count))
 		if err := pendingOf(c, c.Args[2], g, nil, count, func(p *record.PendingEntry) {
-			c.W.Header(resp.Array, 4)
-			c.W.BulkString(idOf(p.ID).String())
-			c.W.Bulk(p.Consumer)
-			c.W.Int(p.DeliveredMS)
-			c.W.Int(p.Count)
+			c.W.List(idOf(p.ID).String(), p.Consumer, p.DeliveredMS, p.Count)
 		}); err != nil {
 			return err
 		}
@@ -340,23 +322,14 @@ func fullGroups(c *command.Call, s *streamInfo, count int64) error {
 }
 
 func fullConsumers(c *command.Call, g *group, count int64) error {
-	named(c, "consumers")
+	c.W.BulkString("consumers")
 	c.W.Header(resp.Array, int64(len(g.consumers)))
 	for _, of := range g.consumers {
 		c.W.Header(resp.Map, 4)
-		named(c, "name")
-		c.W.BulkString(of.name)
-		named(c, "seen-time")
-		c.W.Int(of.seen)
-		named(c, "pel-count")
-		c.W.Int(of.pending)
-		named(c, "pending")
+		c.W.Values("name", of.name, "seen-time", of.seen, "pel-count", of.pending, "pending")
 		c.W.Header(resp.Array, min(of.pending, count))
 		if err := pendingOf(c, c.Args[2], g, of, count, func(p *record.PendingEntry) {
-			c.W.Header(resp.Array, 3)
-			c.W.BulkString(idOf(p.ID).String())
-			c.W.Int(p.DeliveredMS)
-			c.W.Int(p.Count)
+			c.W.List(idOf(p.ID).String(), p.DeliveredMS, p.Count)
 		}); err != nil {
 			return err
 		}
@@ -365,34 +338,21 @@ func fullConsumers(c *command.Call, g *group, count int64) error {
 }
 
 func xinfoGroups(c *command.Call) error {
-	s, err := info(c, c.Args[2], nil)
-	if err == nil && s == nil {
-		err = argument.ErrNoKey
-	}
+	s, err := existing(c)
 	if err != nil {
 		return err
 	}
 	c.W.Header(resp.Array, int64(len(s.groups)))
 	for _, g := range s.groups {
 		c.W.Header(resp.Map, 6)
-		named(c, "name")
-		c.W.BulkString(g.name)
-		named(c, "consumers")
-		c.W.Int(int64(len(g.consumers)))
-		named(c, "pending")
-		c.W.Int(g.pending)
-		named(c, "last-delivered-id")
-		c.W.BulkString(g.last.String())
+		c.W.Values("name", g.name, "consumers", len(g.consumers), "pending", g.pending, "last-delivered-id", g.last.String())
 		lag(c, s, g)
 	}
 	return nil
 }
 
 func xinfoConsumers(c *command.Call) error {
-	s, err := info(c, c.Args[2], nil)
-	if err == nil && s == nil {
-		err = argument.ErrNoKey
-	}
+	s, err := existing(c)
 	if err != nil {
 		return err
 	}
@@ -402,13 +362,7 @@ func xinfoConsumers(c *command.Call) error {
 	}
 	c.W.Header(resp.Array, int64(len(g.consumers)))
 	for _, of := range g.consumers {
-		c.W.Header(resp.Map, 3)
-		named(c, "name")
-		c.W.BulkString(of.name)
-		named(c, "pending")
-		c.W.Int(of.pending)
-		named(c, "idle")
-		c.W.Int(max(c.Server.Time().UnixMilli()-of.seen, 0))
+		c.W.Pairs("name", of.name, "pending", of.pending, "idle", max(c.Server.Time().UnixMilli()-of.seen, 0))
 	}
 	return nil
 }

@@ -81,15 +81,12 @@ func pendingSum(c *command.Call, g *group) {
 		c.W.NullArray()
 		return
 	}
-	c.W.BulkString(g.least.String())
-	c.W.BulkString(g.most.String())
+	c.W.Values(g.least.String(), g.most.String())
 	with := slices.DeleteFunc(slices.Clone(g.consumers), func(of *consumer) bool { return of.pending == 0 })
 	slices.SortFunc(with, func(a, b *consumer) int { return cmp.Compare(a.name, b.name) })
 	c.W.Header(resp.Array, int64(len(with)))
 	for _, of := range with {
-		c.W.Header(resp.Array, 2)
-		c.W.BulkString(of.name)
-		c.W.BulkString(fmt.Sprint(of.pending))
+		c.W.List(of.name, fmt.Sprint(of.pending))
 	}
 }
 
@@ -110,11 +107,7 @@ func pendingRange(c *command.Call, g *group, o *pendingOptions) error {
 				return
 			}
 			n++
-			c.W.Header(resp.Array, 4)
-			c.W.BulkString(idOf(p.ID).String())
-			c.W.Bulk(p.Consumer)
-			c.W.Int(idle)
-			c.W.Int(p.Count)
+			c.W.List(idOf(p.ID).String(), p.Consumer, idle, p.Count)
 		})
 		return n, err
 	})

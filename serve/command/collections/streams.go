@@ -20,7 +20,7 @@ func streamCommands() []command.Command {
 		command.Of("xrange", -4, "readonly", 1, 1, 1, xrange(false)),
 		command.Of("xrevrange", -4, "readonly", 1, 1, 1, xrange(true)),
 		command.Of("xread", -4, "readonly blocking movablekeys", 0, 0, 0, xread),
-		command.Of("xinfo", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(xinfoSubs) }),
+		command.Container("xinfo", "readonly", xinfoSubs),
 		command.Of("xpending", -3, "readonly", 1, 1, 1, xpending),
 	}
 }
@@ -259,12 +259,8 @@ func (o *xreadOptions) read(args [][]byte) (err error) {
 		switch {
 		case argument.Is(args[i], "BLOCK") && more > 0:
 			i++
-			n, err := argument.ParseInt(args[i])
-			if err != nil {
-				return argument.Refuse("ERR timeout is not an integer or out of range")
-			}
-			if n < 0 {
-				return argument.Refuse("ERR timeout is negative")
+			if err = command.Timeout(args[i]); err != nil {
+				return err
 			}
 		case argument.Is(args[i], "COUNT") && more > 0:
 			i++

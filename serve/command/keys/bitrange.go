@@ -43,6 +43,7 @@ func (r *bitRange) Read(args [][]byte, endOptional bool) (err error) {
 		switch {
 		case argument.Is(args[2], "BIT"):
 			r.bits = true
+		case !endOptional && r.end < r.start && r.start < 0: // BITCOUNT looks at the unit last
 		case !argument.Is(args[2], "BYTE"):
 			return argument.ErrSyntax
 		}

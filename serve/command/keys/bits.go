@@ -37,10 +37,6 @@ func bitcount(c *command.Call) error {
 		if bad != nil && b != nil {
 			return bad
 		}
-		if b == nil {
-			c.W.Int(0)
-			return nil
-		}
 		c.W.Int(r.Count(b))
 		return nil
 	})

@@ -18,13 +18,11 @@ var functionSubs = map[string]command.Command{
 	"dump":    {Arity: 2, Run: functionDump},
 	"stats":   {Arity: 2, Run: functionStats},
 	"kill":    {Arity: 2, Run: command.NotBusy},
-	"load":    {Arity: -3, Run: readOnly},
-	"delete":  {Arity: 3, Run: readOnly},
-	"flush":   {Arity: -2, Run: readOnly},
-	"restore": {Arity: -3, Run: readOnly},
+	"load":    {Arity: -3, Flags: "write noscript"},
+	"delete":  {Arity: 3, Flags: "write noscript"},
+	"flush":   {Arity: -2, Flags: "write noscript"},
+	"restore": {Arity: -3, Flags: "write noscript"},
 }
-
-func readOnly(*command.Call) error { return command.ErrReadOnly }
 
 // registration matches the registration of a function with a literal name, as a call or with named arguments. The
 // library is not run.
@@ -63,25 +61,14 @@ func functionList(c *command.Call) error {
 // library writes what FUNCTION LIST shows of a library.
 func library(c *command.Call, name string, source []byte, code bool) {
 	c.W.Header(resp.Map, 3+command.Number(code))
-	c.W.BulkString("library_name")
-	c.W.BulkString(name)
-	c.W.BulkString("engine")
-	c.W.BulkString("LUA")
-	c.W.BulkString("functions")
+	c.W.Values("library_name", name, "engine", "LUA", "functions")
 	functions := registration.FindAllSubmatch(source, -1)
 	c.W.Header(resp.Array, int64(len(functions)))
 	for _, f := range functions {
-		c.W.Header(resp.Map, 3)
-		c.W.BulkString("name")
-		c.W.Bulk(f[1])
-		c.W.BulkString("description")
-		c.W.Null()
-		c.W.BulkString("flags")
-		c.W.Header(resp.Set, 0)
+		c.W.Pairs("name", f[1], "description", nil, "flags", func() { c.W.Header(resp.Set, 0) })
 	}
 	if code {
-		c.W.BulkString("library_code")
-		c.W.Bulk(source)
+		c.W.Values("library_code", source)
 	}
 }
 
@@ -113,16 +100,8 @@ func functionStats(c *command.Call) error {
 	for _, source := range libraries {
 		n += len(registration.FindAll(source, -1))
 	}
-	c.W.Header(resp.Map, 2)
-	c.W.BulkString("running_script")
-	c.W.Null()
-	c.W.BulkString("engines")
-	c.W.Header(resp.Map, 1)
-	c.W.BulkString("LUA")
-	c.W.Header(resp.Map, 2)
-	c.W.BulkString("libraries_count")
-	c.W.Int(int64(len(libraries)))
-	c.W.BulkString("functions_count")
-	c.W.Int(int64(n))
+	c.W.Pairs("running_script", nil, "engines", func() {
+		c.W.Pairs("LUA", func() { c.W.Pairs("libraries_count", len(libraries), "functions_count", n) })
+	})
 	return nil
 }

@@ -33,9 +33,9 @@ func keyCommands() []command.Command {
 		command.Of("randomkey", 1, "readonly", 0, 0, 0, randomkey),
 		command.Of("dbsize", 1, "readonly fast", 0, 0, 0, dbsize),
 		command.Of("dump", 2, "readonly", 1, 1, 1, dump),
-		command.Of("object", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(objectSubs) }),
-		command.Of("function", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(functionSubs) }),
-		command.Of("memory", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(memorySubs) }),
+		command.Container("object", "readonly", objectSubs),
+		command.Container("function", "noscript", functionSubs),
+		command.Container("memory", "readonly", memorySubs),
 	}
 }
 
@@ -152,16 +152,16 @@ func someKey(c *command.Call, after *command.Position) (key []byte, err error) {
 }
 
 var objectSubs = map[string]command.Command{
-	"encoding": {Arity: 3, Run: objectEncoding},
-	"freq": {Arity: 3, Run: ofKey(func(*command.Call) error {
+	"encoding": command.Of("", 3, "", 2, 2, 1, objectEncoding),
+	"freq": command.Of("", 3, "", 2, 2, 1, ofKey(func(*command.Call) error {
 		return argument.Refuse("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
-	})},
-	"idletime": {Arity: 3, Run: ofKey(func(c *command.Call) error { c.W.Int(0); return nil })},
-	"refcount": {Arity: 3, Run: ofKey(func(c *command.Call) error { c.W.Int(1); return nil })},
+	})),
+	"idletime": command.Of("", 3, "", 2, 2, 1, ofKey(func(c *command.Call) error { c.W.Int(0); return nil })),
+	"refcount": command.Of("", 3, "", 2, 2, 1, ofKey(func(c *command.Call) error { c.W.Int(1); return nil })),
 }
 
 var memorySubs = map[string]command.Command{
-	"usage":  {Arity: -3, Run: memoryUsage},
+	"usage":  command.Of("", -3, "", 2, 2, 1, memoryUsage),
 	"stats":  {Arity: 2, Run: command.MemoryStats},
 	"purge":  {Arity: 2, Run: func(c *command.Call) error { c.W.OK(); return nil }},
 	"doctor": {Arity: 2, Run: func(c *command.Call) error { c.W.Verbatim("kvferry serves a dataset from disk"); return nil }},

@@ -173,9 +173,7 @@ func lcsMatches(c *command.Call, matches []commonRun, total int64, o *lcsOptions
 			}
 			c.W.Header(resp.Array, size)
 			for _, end := range []int64{m.A, m.B} {
-				c.W.Header(resp.Array, 2)
-				c.W.Int(end - m.Len + 1)
-				c.W.Int(end)
+				c.W.List(end-m.Len+1, end)
 			}
 			if o.withLen {
 				c.W.Int(m.Len)

@@ -35,7 +35,11 @@ func TestBitRanges(t *testing.T) {
 			t.Errorf("%q %s: %d, %d, %d", tt.text, tt.args, count, zeros, ones)
 		}
 	}
-	for _, args := range []string{"1", "x 1", "1 x", "1 2 NIBBLE", "1 2 BIT 3"} {
+	var empty bitRange // BITCOUNT of Redis 7.0 looks at the unit last
+	if err := empty.Read(bytes.Fields([]byte("-1 -3 none")), false); err != nil || empty.Count([]byte("\xff")) != 0 {
+		t.Errorf("an empty range: %v", err)
+	}
+	for _, args := range []string{"1", "x 1", "1 x", "1 2 NIBBLE", "1 2 BIT 3", "-3 -1 none"} {
 		if err := new(bitRange).Read(bytes.Fields([]byte(args)), false); err == nil {
 			t.Error(args)
 		}

@@ -54,7 +54,7 @@ func (ks *Keyspace) getFrom(r *Run, key []byte) (value []byte, tr uint64, ok boo
 		return ks.getWalking(r, key)
 	}
 	b, ok := f.Find(key)
-	if b == nil {
+	if b == nil || !ok {
 		return nil, 0, ok
 	}
 	value, tr, found := b.Get(compare, key)

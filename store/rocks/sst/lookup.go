@@ -23,6 +23,9 @@ func (r *Reader) Find(key []byte) (b *blocks.Kept, ok bool) {
 	if !ok || sep == nil {
 		return nil, ok
 	}
+	if r.opts.Comparer.Compare(sep, key) == 0 { // the next block may have other versions of the key, and newer ones in disorder
+		return nil, false
+	}
 	block := r.keptBlock(h)
 	if block == nil {
 		return nil, false
