@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"bytes"
 	"encoding/binary"
 	"sync"
 
@@ -14,14 +15,14 @@ type Kept struct {
 	sorted bool
 }
 
-// Sorted reports whether all entries and restart points are in order, and no key is above last, so that Get finds every key. It
-// checks them once.
-func (k *Kept) Sorted(compare func(a, b []byte) int, last []byte) bool {
-	k.once.Do(func() { k.sorted = k.isSorted(compare, last) })
+// Sorted reports whether all entries and restart points are in bytewise order, and no key is above last, so that Get finds
+// every key. It checks them once.
+func (k *Kept) Sorted(last []byte) bool {
+	k.once.Do(func() { k.sorted = k.isSorted(last) })
 	return k.sorted
 }
 
-func (k *Kept) isSorted(compare func(a, b []byte) int, last []byte) bool {
+func (k *Kept) isSorted(last []byte) bool {
 	if k.RestartAt(0) != 0 {
 		return false
 	}
@@ -33,7 +34,7 @@ func (k *Kept) isSorted(compare func(a, b []byte) int, last []byte) bool {
 			return false
 		}
 		if !more {
-			return restart == k.NumRestarts() && prev != nil && compare(prev, last) <= 0
+			return restart == k.NumRestarts() && prev != nil && bytes.Compare(prev, last) <= 0
 		}
 		if e.At == k.RestartAt(restart) {
 			if e.Data[e.At] != 0 { // its key shares bytes with the one before it
@@ -43,7 +44,7 @@ func (k *Kept) isSorted(compare func(a, b []byte) int, last []byte) bool {
 		}
 		user, tr := base.SplitKey(e.Key)
 		if prev != nil {
-			if c := compare(prev, user); c > 0 || c == 0 && below <= tr {
+			if c := bytes.Compare(prev, user); c > 0 || c == 0 && below <= tr {
 				return false
 			}
 		}
@@ -52,12 +53,12 @@ func (k *Kept) isSorted(compare func(a, b []byte) int, last []byte) bool {
 }
 
 // Get returns the value and the trailer of the newest entry of a user key in a sorted block.
-func (k *Kept) Get(compare func(a, b []byte) int, key []byte) (value []byte, tr uint64, found bool) {
+func (k *Kept) Get(key []byte) (value []byte, tr uint64, found bool) {
 	low, high := 0, k.NumRestarts()
 	for low < high { // the entry is not before restart low-1
 		mid := int(uint(low+high) / 2)
 		_, n, _, p := EntryHeader(k.Entries, k.RestartAt(mid))
-		if compare(k.Entries[p:p+n-base.TrailerLen], key) < 0 {
+		if bytes.Compare(k.Entries[p:p+n-base.TrailerLen], key) < 0 {
 			low = mid + 1
 		} else {
 			high = mid
@@ -69,7 +70,7 @@ func (k *Kept) Get(compare func(a, b []byte) int, key []byte) (value []byte, tr 
 		shared, n, size, at := EntryHeader(k.Entries, p)
 		full = append(full[:shared], k.Entries[at:at+n]...)
 		end := len(full) - base.TrailerLen
-		if c := compare(full[:end], key); c >= 0 {
+		if c := bytes.Compare(full[:end], key); c >= 0 {
 			return k.Entries[at+n : at+n+size : at+n+size], binary.LittleEndian.Uint64(full[end:]), c == 0
 		}
 		p = at + n + size

@@ -1,7 +1,6 @@
 package blocks_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"testing"
@@ -46,12 +45,12 @@ func TestSorted(t *testing.T) {
 	b := blockOf(t, []entry{at(0, "apple", 9, "1"), at(3, "le", 5, "old"), at(2, "ricot", 7, "2"), at(0, "banana", 3, "3"),
 		at(6, "s", 4, "4")}, 0, 3*3+13+1+10+3+13+1)
 	s := &blocks.Kept{Block: b}
-	if !s.Sorted(bytes.Compare, []byte("bananas")) {
+	if !s.Sorted([]byte("bananas")) {
 		t.Fatal("it is sorted")
 	}
 	for key, want := range map[string]string{"apple": "1 9", "apricot": "2 7", "banana": "3 3", "bananas": "4 4", "": "", "app": "",
 		"apples": "", "b": "", "bananasa": "", "zoo": ""} {
-		value, tr, found := s.Get(bytes.Compare, []byte(key))
+		value, tr, found := s.Get([]byte(key))
 		got := ""
 		if found {
 			got = fmt.Sprintf("%s %d", value, tr>>8)
@@ -79,11 +78,11 @@ func TestUnsorted(t *testing.T) {
 		"a key without a trailer":            blockOf(t, []entry{{0, []byte("short"), ""}}, 0),
 		"an entry that is cut off":           {Entries: []byte{0, 200, 1, 'a'}},
 	} {
-		if (&blocks.Kept{Block: block}).Sorted(bytes.Compare, []byte("c")) {
+		if (&blocks.Kept{Block: block}).Sorted([]byte("c")) {
 			t.Errorf("%s: it counts as sorted", what)
 		}
 	}
-	if !(&blocks.Kept{Block: blockOf(t, []entry{a, b}, 0, 12)}).Sorted(bytes.Compare, []byte("b")) {
+	if !(&blocks.Kept{Block: blockOf(t, []entry{a, b}, 0, 12)}).Sorted([]byte("b")) {
 		t.Error("this one is sorted")
 	}
 }

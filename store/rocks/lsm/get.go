@@ -1,6 +1,7 @@
 package lsm
 
 import (
+	"bytes"
 	"slices"
 
 	"kvferry/store/rocks/base"
@@ -13,10 +14,13 @@ type finder interface {
 	Find(key []byte) (b *blocks.Kept, ok bool)
 }
 
+// maxCopied is the size up to which Get copies the value of a log.
+const maxCopied = 64 << 10
+
 // Get implements store.Getter. Of all runs the newest entry counts. What takes more than reading it is left to an iterator:
-// range tombstones, merge operands, values in blob files, and anything damaged.
+// range tombstones, merge operands, values in blob files, large values in logs, other orders, and anything damaged.
 func (ks *Keyspace) Get(key []byte) (value []byte, found, ok bool) {
-	if ks.Prepare() != nil || len(ks.frags) > 0 || ks.cmp.Wrapping != nil {
+	if ks.Prepare() != nil || len(ks.frags) > 0 || !ks.cmp.IsBytewise() {
 		return nil, false, false
 	}
 	var newest uint64
@@ -39,9 +43,8 @@ func (ks *Keyspace) Get(key []byte) (value []byte, found, ok bool) {
 
 // getFrom returns the newest entry of a key in a run: its trailer is 0 if there is none.
 func (ks *Keyspace) getFrom(r *Run, key []byte) (value []byte, tr uint64, ok bool) {
-	compare := ks.cmp.Compare
-	n, _ := slices.BinarySearchFunc(r.Tables, key, func(t *Table, k []byte) int { return compare(t.Last, k) })
-	if n == len(r.Tables) || compare(key, r.Tables[n].First) < 0 {
+	n, _ := slices.BinarySearchFunc(r.Tables, key, func(t *Table, k []byte) int { return bytes.Compare(t.Last, k) })
+	if n == len(r.Tables) || bytes.Compare(key, r.Tables[n].First) < 0 {
 		return nil, 0, true
 	}
 	t := r.Tables[n]
@@ -57,7 +60,7 @@ func (ks *Keyspace) getFrom(r *Run, key []byte) (value []byte, tr uint64, ok boo
 	if b == nil || !ok {
 		return nil, 0, ok
 	}
-	value, tr, found := b.Get(compare, key)
+	value, tr, found := b.Get(key)
 	if found && info.UseFixed {
 		tr = base.Trailer(info.FixedSeq, byte(tr))
 	}
@@ -71,8 +74,11 @@ func (ks *Keyspace) getFrom(r *Run, key []byte) (value []byte, tr uint64, ok boo
 func (ks *Keyspace) getWalking(r *Run, key []byte) (value []byte, tr uint64, ok bool) {
 	c := NewCursor(ks, r.Tables, nil)
 	defer c.Close()
-	if c.Seek(key) && c.At(key) {
-		value, tr = append([]byte{}, c.Val...), c.Tr
+	if !c.Seek(key) || !c.At(key) {
+		return nil, 0, c.Err == nil
 	}
-	return value, tr, c.Err == nil
+	if len(c.Val) > maxCopied {
+		return nil, 0, false
+	}
+	return append([]byte{}, c.Val...), c.Tr, true
 }

@@ -30,7 +30,7 @@ func (r *Reader) Find(key []byte) (b *blocks.Kept, ok bool) {
 	if block == nil {
 		return nil, false
 	}
-	return block, block.Sorted(r.opts.Comparer.Compare, sep)
+	return block, block.Sorted(sep)
 }
 
 // keptBlock returns a data block that Hot keeps; nil if it is too large to keep, or damaged.
