@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"encoding/binary"
+	"sort"
 	"sync"
 
 	"kvferry/store/rocks/base"
@@ -53,19 +54,13 @@ func (k *Kept) isSorted(compare func(a, b []byte) int, last []byte) bool {
 
 // Get returns the value and the trailer of the newest entry of a user key in a sorted block.
 func (k *Kept) Get(compare func(a, b []byte) int, key []byte) (value []byte, tr uint64, found bool) {
-	low, high := 0, k.NumRestarts()
-	for low < high { // the entry is not before restart low-1
-		mid := int(uint(low+high) / 2)
-		_, n, _, p := EntryHeader(k.Entries, k.RestartAt(mid))
-		if compare(k.Entries[p:p+n-base.TrailerLen], key) < 0 {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
+	next := sort.Search(k.NumRestarts(), func(i int) bool {
+		_, n, _, p := EntryHeader(k.Entries, k.RestartAt(i))
+		return compare(k.Entries[p:p+n-base.TrailerLen], key) >= 0
+	})
 	var room [128]byte
 	full := room[:0]
-	for p := k.RestartAt(max(low-1, 0)); p < len(k.Entries); {
+	for p := k.RestartAt(max(next-1, 0)); p < len(k.Entries); {
 		shared, n, size, at := EntryHeader(k.Entries, p)
 		full = append(full[:shared], k.Entries[at:at+n]...)
 		end := len(full) - base.TrailerLen
