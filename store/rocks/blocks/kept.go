@@ -37,7 +37,7 @@ func (k *Kept) isSorted(compare func(a, b []byte) int, last []byte) bool {
 			return restart == k.NumRestarts() && prev != nil && compare(prev, last) <= 0
 		}
 		if e.At == k.RestartAt(restart) {
-			if e.Data[e.At] != 0 { // its key shares bytes with the one before it
+			if e.Data[e.At] != 0 { // the key is not complete
 				return false
 			}
 			restart++
