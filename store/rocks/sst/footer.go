@@ -138,7 +138,7 @@ func (ft *Footer) writtenAs() Format {
 	switch {
 	case ft.Legacy:
 		return LevelDB
-	case ft.Version == RocksDB5.version():
+	case ft.Version == formats[RocksDB5].version:
 		return RocksDB5
 	}
 	return RocksDB2

@@ -119,7 +119,7 @@ func (r *largeRow) packedSize(room []byte, most int) (size int) {
 
 // write writes the block and returns its trailer.
 func (r *largeRow) write(w *Writer, codec byte, room []byte) ([]byte, error) {
-	sum := summer{kind: w.o.Format.checksumType()}
+	sum := summer{kind: formats[w.o.Format].checksum}
 	put := func(b []byte) error {
 		sum.write(b)
 		_, err := w.out.Write(b)

@@ -101,7 +101,7 @@ func packBlock(dst, raw []byte, f Format, compress bool) []byte {
 // appendTrailer appends the trailer of the stored block that starts at offset at.
 func appendTrailer(dst []byte, at int, codec byte, f Format) []byte {
 	dst = append(dst, codec)
-	return binary.LittleEndian.AppendUint32(dst, checksum(f.checksumType(), dst[at:]))
+	return binary.LittleEndian.AppendUint32(dst, checksum(formats[f].checksum, dst[at:]))
 }
 
 // withCodec mixes the codec byte into the XXH3 of a block (ModifyChecksumForLastByte of table/format.cc).
