@@ -2,7 +2,9 @@ package lmdb
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"sort"
 
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/sys/disk"
@@ -153,8 +155,8 @@ func (c *cursor) load(i int, num uint64) error {
 	return nil
 }
 
-// seek makes next return the first node at or after key, in the order of cmp.
-func (c *cursor) seek(key []byte, cmp func(a, b []byte) int) error {
+// seek makes next return the first node at or after key, in the order of compare.
+func (c *cursor) seek(key []byte, compare func(a, b []byte) int) error {
 	if len(c.levels) == 0 || c.k.tree.root == noPage {
 		return nil
 	}
@@ -166,10 +168,10 @@ func (c *cursor) seek(key []byte, cmp func(a, b []byte) int) error {
 		}
 		l := &c.levels[i]
 		leaf := i == len(c.levels)-1
-		at, err := l.search(key, cmp, leaf)
+		at, err := l.search(key, compare, leaf)
 		if err != nil {
 			if err = c.pass(err, num); err == nil {
-				at = l.scan(key, cmp, leaf)
+				at = l.scan(key, compare, leaf)
 			}
 		}
 		if err != nil {
@@ -189,15 +191,15 @@ func (c *cursor) seek(key []byte, cmp func(a, b []byte) int) error {
 }
 
 // scan is search for a page with unreadable nodes: it uses the readable ones.
-func (l *level) scan(key []byte, cmp func(a, b []byte) int, leaf bool) int {
+func (l *level) scan(key []byte, compare func(a, b []byte) int, leaf bool) int {
 	last := 0
 	for i := range l.page.n {
 		k, err := l.key(i, leaf)
 		switch {
 		case err != nil || !leaf && i == 0:
-		case leaf && cmp(k, key) >= 0:
+		case leaf && compare(k, key) >= 0:
 			return i
-		case !leaf && cmp(k, key) > 0:
+		case !leaf && compare(k, key) > 0:
 			return last
 		default:
 			last = i
@@ -211,36 +213,25 @@ func (l *level) scan(key []byte, cmp func(a, b []byte) int, leaf bool) int {
 
 // search returns the first node of a leaf at or after key, or the child of a branch that can hold it. The first key of
 // a branch is not stored.
-func (l *level) search(key []byte, cmp func(a, b []byte) int, leaf bool) (int, error) {
-	lo, hi := 0, l.page.n
+func (l *level) search(key []byte, compare func(a, b []byte) int, leaf bool) (at int, err error) {
+	first := 1
+	if leaf {
+		first = 0
+	}
+	at = first + sort.Search(max(0, l.page.n-first), func(i int) bool {
+		k, e := l.key(first+i, leaf)
+		err = cmp.Or(err, e)
+		c := compare(k, key)
+		return e != nil || c > 0 || leaf && c == 0
+	})
 	if !leaf {
-		lo = 1
+		at--
 	}
-	for lo < hi {
-		mid := int(uint(lo+hi) / 2)
-		k, err := l.key(mid, leaf)
-		if err != nil {
-			return 0, err
-		}
-		c := cmp(k, key)
-		if c < 0 || (!leaf && c == 0) {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if !leaf {
-		lo--
-	}
-	return lo, nil
+	return at, err
 }
 
 func (l *level) key(i int, leaf bool) ([]byte, error) {
-	if leaf {
-		n, err := l.page.leaf(i)
-		return n.key, err
-	}
-	n, err := l.page.branch(i)
+	n, err := l.page.node(i, leaf)
 	return n.key, err
 }
 

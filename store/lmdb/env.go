@@ -30,11 +30,9 @@ type env struct {
 	opts  store.Options
 	views []*keyspace
 
-	lostMu sync.Mutex
-	lost   map[uint64]bool        // pages reported as damaged
-	twice  map[record.Sum128]bool // reported duplicate keys; guarded by lostMu
+	reported sync.Map // damaged pages, by number, and duplicate keys, by hash
 
-	refused    map[uint64]error // pages that the medium cannot read; guarded by lostMu
+	refused    sync.Map // errors of pages that the medium cannot read, by number
 	anyRefused atomic.Bool
 }
 
@@ -192,16 +190,10 @@ func (e *env) read(buf []byte, num uint64) error {
 
 // refuse records a page that the medium cannot read. It is not requested again, so that all readers see the same rows.
 func (e *env) refuse(num uint64, err error) {
-	if !errors.Is(err, syscall.EIO) {
-		return
+	if errors.Is(err, syscall.EIO) {
+		e.refused.Store(num, err)
+		e.anyRefused.Store(true)
 	}
-	e.lostMu.Lock()
-	defer e.lostMu.Unlock()
-	if e.refused == nil {
-		e.refused = map[uint64]error{}
-	}
-	e.refused[num] = err
-	e.anyRefused.Store(true)
 }
 
 // refusedAt returns the recorded error of a page.
@@ -209,9 +201,9 @@ func (e *env) refusedAt(num uint64) error {
 	if !e.anyRefused.Load() {
 		return nil
 	}
-	e.lostMu.Lock()
-	defer e.lostMu.Unlock()
-	return e.refused[num]
+	refused, _ := e.refused.Load(num)
+	err, _ := refused.(error)
+	return err
 }
 
 func (e *env) offset(num uint64) int64 { return int64(num) * int64(e.meta.psize) }

@@ -165,12 +165,7 @@ func (k *keyspace) index(num uint64, leaf bool) (keys [][]byte, children []uint6
 	}
 	p := &c.levels[0].page
 	for i := range p.n {
-		var n node
-		if leaf {
-			n, err = p.leaf(i)
-		} else {
-			n, err = p.branch(i)
-		}
+		n, err := p.node(i, leaf)
 		if err != nil {
 			return nil, nil, c.damage(err, num)
 		}

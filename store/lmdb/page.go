@@ -176,6 +176,14 @@ type node struct {
 	child uint64 // branches: child page; leaves: overflow page with nodeBig
 }
 
+// node decodes node i of a page.
+func (p *page) node(i int, leaf bool) (node, error) {
+	if leaf {
+		return p.leaf(i)
+	}
+	return p.branch(i)
+}
+
 // branch decodes node i of a branch page.
 func (p *page) branch(i int) (node, error) {
 	at := p.pointer(i)

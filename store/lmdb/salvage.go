@@ -42,7 +42,7 @@ func (k *keyspace) rows() *cursor {
 
 // lost reports, once, a page with missing rows.
 func (k *keyspace) lost(num uint64, err error) {
-	if k.env.opts.Report == nil || !k.env.firstLost(num) {
+	if k.env.opts.Report == nil || !k.env.first(num) {
 		return
 	}
 	what := err.Error()
@@ -59,18 +59,10 @@ func (k *keyspace) lost(num uint64, err error) {
 	k.env.opts.Report(f)
 }
 
-// firstLost records a page and reports whether it is new.
-func (e *env) firstLost(num uint64) bool {
-	e.lostMu.Lock()
-	defer e.lostMu.Unlock()
-	if e.lost[num] {
-		return false
-	}
-	if e.lost == nil {
-		e.lost = make(map[uint64]bool)
-	}
-	e.lost[num] = true
-	return true
+// first records what a finding is about and reports whether it is new.
+func (e *env) first(what any) bool {
+	_, known := e.reported.LoadOrStore(what, true)
+	return !known
 }
 
 // Unordered calls f with every row in tree order. Damaged pages and values are reported and skipped; no page is read

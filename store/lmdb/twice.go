@@ -68,7 +68,7 @@ func (k *keyspace) answer(twins []twin) (twin, error) {
 
 // twice reports, once, a duplicate key in a tree.
 func (k *keyspace) twice(twins []twin, taken *twin, why string) {
-	if k.env.opts.Report == nil || !k.env.firstTwice(k.name, taken.key) {
+	if k.env.opts.Report == nil || !k.env.first(record.HashBytes(append(append([]byte(k.name), 0), taken.key...))) {
 		return
 	}
 	var at []byte
@@ -81,21 +81,6 @@ func (k *keyspace) twice(twins []twin, taken *twin, why string) {
 	k.env.opts.Report(record.Finding{Kind: record.FindKeyTwice, Severity: record.Warning, Keyspace: k.label(),
 		Key: bytes.Clone(taken.key), Place: record.Place{File: dataFile, Off: k.env.offset(taken.at.page), Level: -1},
 		Detail: fmt.Sprintf("the tree contains it %s times, in the pages at offsets %s; %s", record.Number(len(twins)), at, why)})
-}
-
-// firstTwice records a key and reports whether it is new.
-func (e *env) firstTwice(name string, key []byte) bool {
-	id := record.HashBytes(append(append([]byte(name), 0), key...))
-	e.lostMu.Lock()
-	defer e.lostMu.Unlock()
-	if e.twice[id] {
-		return false
-	}
-	if e.twice == nil {
-		e.twice = make(map[record.Sum128]bool)
-	}
-	e.twice[id] = true
-	return true
 }
 
 // serverSearch repeats LMDB's bytewise search for key step by step: in a tree of another order the steps decide the

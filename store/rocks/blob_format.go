@@ -1,6 +1,7 @@
 package rocks
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -178,14 +179,7 @@ func decodeBlobRecord(b []byte) (blobRecord, error) {
 	return h, nil
 }
 
-func allZero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 // corruptBlob makes the error of damaged bytes at an offset.
 func corruptBlob(off int, field string, err error) error {

@@ -34,13 +34,12 @@ const maxEnd = 256 << 10
 // checked completely.
 func (c *claim) opened(r *sst.Reader, i *sst.Info) {
 	if id, ok := i.UniqueID(); ok && c.UniqueID != (manifest.UniqueID{}) && id != c.UniqueID {
-		c.err = r.Fail(record.NoOffset, lsm.FieldIdentity, otherTable("the unique id %016X-%016X", "%016X-%016X",
-			[]any{c.UniqueID[0], c.UniqueID[1]}, []any{id[0], id[1]}))
+		c.err = otherTable(r, fmt.Sprintf("the unique id %016X-%016X", c.UniqueID[0], c.UniqueID[1]),
+			fmt.Sprintf("%016X-%016X", id[0], id[1]))
 		return
 	}
 	if i.FamilyName != "" && i.HasFamily && !i.External && i.FamilyName != c.family {
-		c.err = r.Fail(record.NoOffset, lsm.FieldIdentity, otherTable("the column family %s", "%s",
-			[]any{record.Quote([]byte(c.family))}, []any{record.Quote([]byte(i.FamilyName))}))
+		c.err = otherTable(r, "the column family "+record.Quote([]byte(c.family)), record.Quote([]byte(i.FamilyName)))
 		return
 	}
 	if len(i.Tombstones) > 0 {
@@ -48,10 +47,10 @@ func (c *claim) opened(r *sst.Reader, i *sst.Info) {
 	}
 }
 
-// otherTable is the error of a table that does not belong to the MANIFEST.
-func otherTable(what, value string, said, found []any) error {
-	return fmt.Errorf("the MANIFEST says "+what+", the table has "+value+": it is not the table that the MANIFEST names, but one of another "+
-		"dataset or of another time; bring back the one that belongs to the MANIFEST", append(said, found...)...)
+// otherTable is the error of a table that does not belong to the MANIFEST, by what that says and the table has.
+func otherTable(r *sst.Reader, says, has string) error {
+	return r.Fail(record.NoOffset, lsm.FieldIdentity, fmt.Errorf("the MANIFEST says %s, the table has %s: it is not the table that the MANIFEST "+
+		"names, but one of another dataset or of another time; bring back the one that belongs to the MANIFEST", says, has))
 }
 
 // walked compares the first and the last key, once. Damage is reported by the row reader.
@@ -66,9 +65,9 @@ func (c *claim) walked(r *sst.Reader) error {
 			return
 		}
 		if !c.matches(c.Smallest, first, info) {
-			c.ends = c.otherEnd(r, "the smallest key", c.Smallest, first)
+			c.ends = otherEnd(r, "the smallest key", c.Smallest, first)
 		} else if !c.matches(c.Largest, last, info) {
-			c.ends = c.otherEnd(r, "the largest key", c.Largest, last)
+			c.ends = otherEnd(r, "the largest key", c.Largest, last)
 		}
 	})
 	return c.ends
@@ -95,13 +94,12 @@ func (c *claim) matches(bound, key []byte, info *sst.Info) bool {
 }
 
 // otherEnd is the error of a table whose first or last key differs from the MANIFEST.
-func (c *claim) otherEnd(r *sst.Reader, what string, bound, key []byte) error {
-	if key == nil {
-		return r.Fail(record.NoOffset, lsm.FieldIdentity,
-			otherTable(what+" %s", "only range tombstones elsewhere", []any{internalKey(bound)}, nil))
+func otherEnd(r *sst.Reader, what string, bound, key []byte) error {
+	has := "only range tombstones elsewhere"
+	if key != nil {
+		has = internalKey(key)
 	}
-	return r.Fail(record.NoOffset, lsm.FieldIdentity,
-		otherTable(what+" %s", "%s", []any{internalKey(bound)}, []any{internalKey(key)}))
+	return otherTable(r, what+" "+internalKey(bound), has)
 }
 
 // internalKey prints a key with its sequence number.

@@ -8,9 +8,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/manifest"
-	"kvferry/store/rocks/sst"
 )
 
 // reportTorn reports a MANIFEST that ends within a record. Engines open it without that edit, which is right after a
@@ -85,10 +83,11 @@ func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 		}
 		db := newDatabase(dir, &store.Options{}, nil)
 		defer db.Close()
-		var surveyErr error
-		if v, surveyErr = db.repair().Survey(ctx, v, err); surveyErr != nil {
+		b, surveyErr := db.survey(ctx, v, err)
+		if surveyErr != nil {
 			return base.RocksDB, nil, err
 		}
+		v = b.v
 	}
 	for _, f := range v.Sorted() {
 		keyspaces = append(keyspaces, infoOf(f))
@@ -106,13 +105,3 @@ func IsStore(dir string) bool { return manifest.IsStore(dir) }
 
 // rebuildable reports whether a salvage can ignore an error of CURRENT or the MANIFEST.
 func rebuildable(dir string, err error) bool { return base.IsDamage(err) && manifest.IsStore(dir) }
-
-// repair returns the source from which a version is rebuilt without the MANIFEST.
-func (db *database) repair() *lostManifest {
-	return &lostManifest{Behind: db.cut != nil, Dir: db.dir, Comparers: db.opts.Comparers, Report: db.report,
-		Open: func(name string) (*files.File, error) { return db.files.Open(db.dir, name, false) },
-		Reader: func(f *files.File, o *sst.Options, levelDB bool) *sst.Reader {
-			db.levelDB = levelDB
-			return db.newSource(f, o).Reader
-		}}
-}

@@ -3,6 +3,7 @@ package rocks
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -104,10 +105,10 @@ func (l *logFile) count(ctx context.Context) error {
 // comesNext reports whether a truncated batch may be the next one of a log, by its sequence number if that is complete.
 // Empty batches may repeat the last number, and ingested tables take numbers in between.
 func (l *logFile) comesNext(start []byte) bool {
-	seq, ok := peekSeq(start)
-	if !ok || !l.seqs.Any() {
+	if len(start) < 8 || !l.seqs.Any() {
 		return true
 	}
+	seq := binary.LittleEndian.Uint64(start)
 	return l.seqs.Last <= seq && seq <= l.seqs.Last+1+maxIngested
 }
 

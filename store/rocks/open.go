@@ -134,7 +134,7 @@ func (db *database) open(ctx context.Context) error {
 	}
 	if err != nil && db.opts.Salvage && !db.opts.AllowLive && rebuildable(db.dir, err) {
 		db.rebuilt = true
-		v, err = db.repair().Version(ctx, v, err)
+		v, err = db.rebuild(ctx, v, err)
 	}
 	if err != nil {
 		return base.BlockError(err)

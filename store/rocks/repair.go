@@ -40,20 +40,9 @@ import (
 //
 // If only CURRENT is lost, the newest MANIFEST that ends with a whole record is used.
 
-// lostManifest is a directory whose MANIFEST cannot be read.
-type lostManifest struct {
-	Behind    bool // the MANIFEST can be read, but has lost records
-	Dir       string
-	Comparers []store.Comparer // of the format
-	Open      func(name string) (*files.File, error)
-	Reader    func(f *files.File, o *sst.Options, levelDB bool) *sst.Reader
-	Report    func(record.Finding)
-}
-
 // rebuilder builds a manifest.Version.
 type rebuilder struct {
-	*lostManifest
-	levelDB  bool
+	db       *database
 	v        *manifest.Version
 	tables   []*foundTable // by number
 	blobs    []foundBlob
@@ -81,12 +70,15 @@ type foundBlob struct {
 	family uint32
 }
 
-// Version rebuilds the version of a MANIFEST that cannot be read because of cause. of is the version before the damage,
-// or nil.
-func (s *lostManifest) Version(ctx context.Context, of *manifest.Version, cause error) (*manifest.Version, error) {
-	b, err := s.survey(ctx, of, cause)
-	if err != nil || !b.v.Rebuilt {
-		return b.version(), err
+// rebuild builds the version of a MANIFEST that cannot be read because of cause. of is the version before the damage, or
+// nil.
+func (db *database) rebuild(ctx context.Context, of *manifest.Version, cause error) (*manifest.Version, error) {
+	b, err := db.survey(ctx, of, cause)
+	if err != nil {
+		return nil, err
+	}
+	if !b.v.Rebuilt {
+		return b.v, nil
 	}
 	for _, t := range b.tables {
 		if err := ctx.Err(); err != nil {
@@ -108,23 +100,9 @@ func (s *lostManifest) Version(ctx context.Context, of *manifest.Version, cause 
 	return b.v, nil
 }
 
-// version returns the version found so far, or nil.
-func (b *rebuilder) version() *manifest.Version {
-	if b == nil {
-		return nil
-	}
-	return b.v
-}
-
-// Survey is Version without tables, for callers that only need the column families.
-func (s *lostManifest) Survey(ctx context.Context, of *manifest.Version, cause error) (*manifest.Version, error) {
-	b, err := s.survey(ctx, of, cause)
-	return b.version(), err
-}
-
-// survey finds the tables and the column families.
-func (s *lostManifest) survey(ctx context.Context, of *manifest.Version, cause error) (*rebuilder, error) {
-	entries, err := disk.ReadDir(s.Dir)
+// survey is rebuild without the contents of tables, for callers that only need the column families.
+func (db *database) survey(ctx context.Context, of *manifest.Version, cause error) (*rebuilder, error) {
+	entries, err := disk.ReadDir(db.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -132,23 +110,23 @@ func (s *lostManifest) survey(ctx context.Context, of *manifest.Version, cause e
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	b := &rebuilder{lostManifest: s}
-	if f := causeOf(s.Dir, cause); f.Place.File == manifest.CurrentName {
-		if b.v = manifest.Newest(ctx, s.Dir, names, b.Report); b.v != nil {
+	b := &rebuilder{db: db}
+	f := causeOf(db.dir, cause)
+	if f.Place.File == manifest.CurrentName {
+		if b.v = manifest.Newest(ctx, db.dir, names, db.report); b.v != nil {
 			f.Detail += fmt.Sprintf("; %s is taken, the newest MANIFEST of the directory that can be read to its end", b.v.Name)
-			b.Report(f)
+			db.report(f)
 			return b, ctx.Err()
 		}
 	}
-	levelDB, known := false, false
+	known := false
 	if of != nil {
-		levelDB, known = of.Engine()
+		db.levelDB, known = of.Engine()
 	}
 	if !known {
-		levelDB = hasExt(names, base.LevelTable) || !hasExt(names, base.RocksTable) && !isRocks(names)
+		db.levelDB = hasExt(names, base.LevelTable) || !hasExt(names, base.RocksTable) && !isRocks(names)
 	}
-	b.levelDB = levelDB
-	b.v = manifest.Rebuilt(of, s.Dir, causeOf(s.Dir, cause).Place.File, levelDB)
+	b.v = manifest.Rebuilt(of, db.dir, f.Place.File, db.levelDB)
 	for _, name := range names {
 		if err := b.examineFile(name); err != nil {
 			return nil, err
@@ -172,7 +150,7 @@ func isRocks(names []string) bool {
 func (b *rebuilder) examineFile(name string) error {
 	ext := filepath.Ext(name)
 	number, err := strconv.ParseUint(strings.TrimSuffix(name, ext), 10, 64)
-	isTable := ext == base.RocksTable || ext == base.LevelTable && b.levelDB
+	isTable := ext == base.RocksTable || ext == base.LevelTable && b.db.levelDB
 	switch {
 	case ext == logExt && err == nil:
 		b.logs++
@@ -185,7 +163,7 @@ func (b *rebuilder) examineFile(name string) error {
 		b.note(record.Note, "unreferenced-table", name, "the MANIFEST gave this file up before the damage; kvferry does not read it")
 		return nil
 	}
-	file, err := b.Open(name)
+	file, err := b.db.files.Open(b.db.dir, name, false)
 	if errors.Is(err, store.ErrNotRegular) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -197,7 +175,7 @@ func (b *rebuilder) examineFile(name string) error {
 	}
 	t := &foundTable{number: number, file: file, was: was,
 		opts: &sst.Options{Unlisted: true, Salvage: true, Comparer: &store.Bytewise}}
-	t.source = b.Reader(file, t.opts, b.levelDB)
+	t.source = b.db.newSource(file, t.opts).Reader
 	if t.info, t.err = t.source.Open(); disk.IsAccess(t.err) {
 		return t.err
 	}
@@ -241,8 +219,8 @@ func (b *rebuilder) families() error {
 		}
 	}
 	for _, f := range b.v.Families {
-		if f.Comparator == "" && b.levelDB && len(b.Comparers) > 0 {
-			f.Comparator = b.Comparers[0].Name
+		if f.Comparator == "" && b.db.levelDB && len(b.db.opts.Comparers) > 0 {
+			f.Comparator = b.db.opts.Comparers[0].Name
 		}
 	}
 	b.v.Complete()
@@ -252,8 +230,8 @@ func (b *rebuilder) families() error {
 // fromOptions adds the column families in OPTIONS, which lists them by id. The id of a family is its position, unless
 // an earlier family was dropped: then the ids and log entries of families without tables are unknown.
 func (b *rebuilder) fromOptions() error {
-	list, err := files.Families(b.Dir)
-	if err != nil || b.levelDB {
+	list, err := files.Families(b.db.dir)
+	if err != nil || b.db.levelDB {
 		return err
 	}
 	placed := true
@@ -288,10 +266,8 @@ func (b *rebuilder) add(t *foundTable) error {
 		b.note(record.Error, record.FindDamagedBlock, t.file.Name, why+", so nothing says of which column family its rows are; they are missing")
 		return nil
 	}
-	for i := range b.Comparers {
-		if b.Comparers[i].Name == t.family.Comparator {
-			t.opts.Comparer = &b.Comparers[i]
-		}
+	if c := b.db.comparer(t.family.Comparator); c != nil {
+		t.opts.Comparer = c
 	}
 	m := t.was.Table
 	m.Number, m.Size = t.number, t.file.Size
@@ -325,7 +301,7 @@ func (b *rebuilder) note(s record.Severity, kind, file, detail string) {
 	if kind == record.FindDamagedBlock {
 		at.Level = 0
 	}
-	b.Report(record.Finding{Kind: kind, Severity: s, Place: at, Detail: detail})
+	b.db.report(record.Finding{Kind: kind, Severity: s, Place: at, Detail: detail})
 }
 
 // causeOf returns the finding for the error that made the rebuild necessary.
@@ -345,8 +321,8 @@ func causeOf(dir string, err error) record.Finding {
 
 // tell reports the sources of a rebuilt version and the possible loss.
 func (b *rebuilder) tell(cause error) {
-	f := causeOf(b.Dir, cause)
-	if b.Behind {
+	f := causeOf(b.db.dir, cause)
+	if b.db.cut != nil {
 		f.Kind = "manifest-behind"
 	}
 	tables := 0
@@ -360,5 +336,5 @@ func (b *rebuilder) tell(cause error) {
 		f.Detail += fmt.Sprintf("; ingested tables: %d, whose rows count as the oldest of their keys, since only the MANIFEST had their sequence numbers",
 			b.ingested)
 	}
-	b.Report(f)
+	b.db.report(f)
 }

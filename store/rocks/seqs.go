@@ -62,14 +62,5 @@ func union(logs []*seqSet) *seqSet {
 	for _, s := range logs {
 		all = append(all, s.ranges...)
 	}
-	slices.SortFunc(all, func(a, b seqRange) int { return cmp.Compare(a.first, b.first) })
-	out := new(seqSet)
-	for _, r := range all {
-		if n := len(out.ranges); n > 0 && r.first <= out.ranges[n-1].last {
-			out.ranges[n-1].last = max(out.ranges[n-1].last, r.last)
-		} else {
-			out.ranges = append(out.ranges, r)
-		}
-	}
-	return out
+	return &seqSet{ranges: joined(all)}
 }

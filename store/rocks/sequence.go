@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"kvferry/record"
 	"kvferry/store/rocks/base"
@@ -45,19 +46,10 @@ func (ks *family) lastFlushed(f *manifest.Family) uint64 {
 
 // checkLastSequence reports a database with tables that RocksDB would take for one that was never written to.
 func (db *database) checkLastSequence() {
-	if db.levelDB || db.version.LastSeq > 0 {
-		return
-	}
-	tables := false
-	for _, ks := range db.spaces {
-		tables = tables || len(ks.Tables) > 0
-	}
-	for _, l := range db.logs {
-		if l.seqs.Any() {
-			return // it has been written to since: the next snapshot has a number
-		}
-	}
-	if !tables {
+	tables := slices.ContainsFunc(db.spaces, func(ks *family) bool { return len(ks.Tables) > 0 })
+	// If a log has been written to since, the next snapshot has a number.
+	written := slices.ContainsFunc(db.logs, func(l *logFile) bool { return l.seqs.Any() })
+	if db.levelDB || db.version.LastSeq > 0 || !tables || written {
 		return
 	}
 	db.report(record.Finding{Kind: record.FindLastSequence, Severity: record.Warning, Place: record.InFile(db.version.Name),

@@ -73,7 +73,7 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	if db.opts.AllowLive && store.CheckLive(db.dir, lockFile) != nil {
 		return f, false, nil
 	}
-	s := &strayTable{db: db, number: n}
+	s := &strayTable{db: db, number: n, at: map[*lsm.Table]*lsm.Cursor{}}
 	lost, err := s.lost(ctx, name)
 	if lost == "" && err == nil && s.gone != "" && n >= db.version.NextFile {
 		// engines delete a table after the edit that replaces it
@@ -146,9 +146,6 @@ func (s *strayTable) holds(ks *family, t *lsm.Table, key []byte, seq uint64) boo
 	if c == nil {
 		if len(s.at) >= maxLooked {
 			s.close()
-		}
-		if s.at == nil {
-			s.at = map[*lsm.Table]*lsm.Cursor{}
 		}
 		c = lsm.NewCursor(ks.Keyspace, []*lsm.Table{t}, nil)
 		c.Strict = true // what a salvage skips may be the entry
@@ -313,9 +310,9 @@ func newHolders(ks *family) *holders {
 		h.root(0, len(h.tables))
 	}
 	for _, t := range h.tables {
-		h.ranges = append(h.ranges, seqRange{t.MinSeq, t.MaxSeq})
+		h.bounds.ranges = append(h.bounds.ranges, seqRange{t.MinSeq, t.MaxSeq})
 	}
-	h.ranges = joined(h.ranges)
+	h.bounds.ranges = joined(h.bounds.ranges)
 	var logs []*seqSet
 	for _, l := range ks.st.logs {
 		if ks.reads(l) {

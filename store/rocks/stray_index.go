@@ -15,7 +15,7 @@ type holders struct {
 	compare func(a, b []byte) int
 	ends    [][]byte   // the largest last key in the tree that each table is the root of
 	seqs    *seqSet    // of the logs that the column family reads
-	ranges  []seqRange // the sequence numbers that the tables' bounds allow for
+	bounds  seqSet     // the sequence numbers that the tables' bounds allow for
 	last    *lsm.Table // the last table found
 	circle  bool       // the keys have no order: tables are checked one by one
 }
@@ -97,8 +97,7 @@ func (h *holders) mayHold(seq uint64) bool {
 	if seq == 0 {
 		return len(h.tables) > 0
 	}
-	i, ok := slices.BinarySearchFunc(h.ranges, seq, func(r seqRange, n uint64) int { return cmp.Compare(r.first, n) })
-	return ok || i > 0 && seq <= h.ranges[i-1].last
+	return h.bounds.Has(seq)
 }
 
 // covers reports whether a key is within the table's bounds, which have no meaning in a circular order.

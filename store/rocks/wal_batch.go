@@ -3,7 +3,6 @@ package rocks
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -92,14 +91,6 @@ func newBatch(l *logfile.Reader, rec []byte, off int64) (*writeBatch, error) {
 	return &writeBatch{src: src, rest: l.Size}, err
 }
 
-// peekSeq returns the first sequence number of a truncated batch; false if the number is truncated too.
-func peekSeq(b []byte) (uint64, bool) {
-	if len(b) < 8 {
-		return 0, false
-	}
-	return binary.LittleEndian.Uint64(b), true
-}
-
 // batchChunk is the minimum read size of a large batch.
 const batchChunk = 64 << 10
 
@@ -173,32 +164,24 @@ func (d *writeBatch) Seqs() (seqRange, bool) {
 	return seqRange{d.seq, d.seq + uint64(d.count) - 1}, sound && d.count > 0
 }
 
+// kindsOfOthers are the kinds of the tags for column families other than the default one.
+var kindsOfOthers = map[byte]byte{base.KindCFPut: base.KindPut, base.KindCFDelete: base.KindDelete,
+	base.KindCFSingleDelete: base.KindSingleDelete, base.KindCFMerge: base.KindMerge, base.KindCFRangeDelete: base.KindRangeDelete,
+	base.KindCFBlobIndex: base.KindBlobIndex, base.KindCFWideColumns: base.KindWideColumns, base.KindCFWriteTime: base.KindWriteTime}
+
 // decode decodes one entry; false means that the entry takes no sequence number. rest is the number of bytes of the
 // batch that are not in memory. If a large value continues there, Value is only its start.
 func (e *logEntry) decode(d *base.Fields, rest int64) bool {
 	tag := d.Byte("tag")
-	switch tag {
-	case base.KindCFPut, base.KindCFDelete, base.KindCFSingleDelete, base.KindCFMerge, base.KindCFRangeDelete,
-		base.KindCFBlobIndex, base.KindCFWideColumns, base.KindCFWriteTime:
-		e.Family = d.Uvarint32("column family")
+	e.Kind = tag
+	if kind, ok := kindsOfOthers[tag]; ok {
+		e.Kind, e.Family = kind, d.Uvarint32("column family")
 	}
-	switch tag {
-	case base.KindPut, base.KindCFPut:
-		e.Kind = base.KindPut
-	case base.KindDelete, base.KindCFDelete:
-		e.Kind = base.KindDelete
-	case base.KindSingleDelete, base.KindCFSingleDelete:
-		e.Kind = base.KindSingleDelete
-	case base.KindMerge, base.KindCFMerge:
-		e.Kind = base.KindMerge
-	case base.KindRangeDelete, base.KindCFRangeDelete:
-		e.Kind = base.KindRangeDelete
-	case base.KindBlobIndex, base.KindCFBlobIndex:
+	switch e.Kind {
+	case base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge, base.KindRangeDelete, base.KindWideColumns,
+		base.KindWriteTime:
+	case base.KindBlobIndex:
 		e.Kind = base.KindCFBlobIndex
-	case base.KindWideColumns, base.KindCFWideColumns:
-		e.Kind = base.KindWideColumns
-	case base.KindWriteTime, base.KindCFWriteTime:
-		e.Kind = base.KindWriteTime
 	case base.KindLogData:
 		d.Prefixed("log data")
 		return false

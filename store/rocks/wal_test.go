@@ -133,13 +133,3 @@ func TestNewBatch(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-// TestPeekSeq: a batch that is cut off has a sequence number if it has 8 bytes.
-func TestPeekSeq(t *testing.T) {
-	b := testsst.Batch(77, testsst.Op(base.KindPut, "a", "1"))
-	for n := range b {
-		if seq, ok := peekSeq(b[:n]); ok != (n >= 8) || ok && seq != 77 || !ok && seq != 0 {
-			t.Errorf("%d bytes: %d, %t", n, seq, ok)
-		}
-	}
-}

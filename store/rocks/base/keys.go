@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 )
@@ -20,19 +21,13 @@ func AppendKey(dst, user []byte, tr uint64) []byte {
 }
 
 // CompareKeys orders internal keys: user key ascending, then newest first.
-func CompareKeys(cmp func(a, b []byte) int, a, b []byte) int {
+func CompareKeys(compare func(a, b []byte) int, a, b []byte) int {
 	ua, ta := SplitKey(a)
 	ub, tb := SplitKey(b)
-	if c := cmp(ua, ub); c != 0 {
+	if c := compare(ua, ub); c != 0 {
 		return c
 	}
-	switch {
-	case ta > tb:
-		return -1
-	case ta < tb:
-		return 1
-	}
-	return 0
+	return cmp.Compare(tb, ta)
 }
 
 // CommonPrefix returns the length of the common prefix of a and b, which is known to be at least n.

@@ -128,6 +128,23 @@ func (e *Entries) Next() (bool, error) {
 	return true, nil
 }
 
+// Each calls f with every entry of a block that is not parsed yet, until f fails.
+func Each(b []byte, f func(e *Entries) error) error {
+	bl, err := Parse(b)
+	if err != nil {
+		return err
+	}
+	e := Entries{Data: bl.Entries}
+	for {
+		if ok, err := e.Next(); !ok || err != nil {
+			return err
+		}
+		if err := f(&e); err != nil {
+			return err
+		}
+	}
+}
+
 // Walk iterates over the data blocks of a sorted table in index order, independent of the table's storage.
 type Walk interface {
 	// Next moves to the next block; false without an error is the end.

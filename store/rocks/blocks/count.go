@@ -19,7 +19,7 @@ type MendedError struct {
 	Blocks  int
 	Whole   bool  // no block is missing
 	Counted bool  // the table has properties that the rows are compared with
-	Rest    error // what was not read behind the last block
+	Rest    error // set if data after the last block was not read
 	Unread  int64 // its bytes
 	Err     error // the damage of the index
 }
@@ -30,7 +30,7 @@ func (e *MendedError) Error() string { return e.Err.Error() }
 // Unwrap returns the damage.
 func (e *MendedError) Unwrap() error { return e.Err }
 
-// Unproved lists what the index would prove.
+// Unproved says which properties of the table only its own index could prove.
 func (e *MendedError) Unproved() string {
 	switch {
 	case e.Whole && e.Counted:

@@ -14,7 +14,7 @@ const (
 	filterMul  = 0xc6a4a793
 )
 
-// Filter tells which keys the engine looks up in a table.
+// Filter is a Bloom filter. The engine reads a table only for keys that match its filter.
 type Filter interface {
 	// Has reports whether the filter matches a user key of the data block at off.
 	Has(off uint64, key []byte) bool

@@ -7,8 +7,7 @@ import (
 	"sort"
 )
 
-// A full filter is RocksDB's filter of all keys of a table, or of a partition. It ends in 5 bytes, of which the first
-// tells the form:
+// A full filter is RocksDB's filter of all keys of a table, or of a partition. Its last 5 bytes begin with the form:
 //
 //	+-----------------+----------------+----------------------+
 //	| lines           | probes, 1…127  | number of lines (4B) |   old form
@@ -17,7 +16,7 @@ import (
 //	+-----------------+----------------------------------------+
 //
 // Little endian. All bits of a key are in one line. The old form has lines of any power of two, since another machine may
-// have other cache lines. RocksDB takes every other form to match all keys, and a filter without lines to match none.
+// have other cache lines. To RocksDB, a filter of any other form matches all keys, and a filter without lines matches none.
 const fullTail = 5
 
 // noFilter matches no key.
@@ -117,7 +116,7 @@ func (p *Partitions) Add(last []byte, h Handle, b []byte) {
 	p.parts = append(p.parts, partition{bytes.Clone(last), h, OpenFullFilter(b)})
 }
 
-// Empty reports whether there are no partitions.
+// Empty reports whether the filter has no partitions.
 func (p *Partitions) Empty() bool { return len(p.parts) == 0 }
 
 // Handle returns the block of the partition that was asked last.

@@ -3,6 +3,7 @@ package blocks
 import (
 	"bytes"
 	"encoding/binary"
+	"sort"
 	"sync"
 
 	"kvferry/store/rocks/base"
@@ -37,7 +38,7 @@ func (k *Kept) isSorted(last []byte) bool {
 			return restart == k.NumRestarts() && prev != nil && bytes.Compare(prev, last) <= 0
 		}
 		if e.At == k.RestartAt(restart) {
-			if e.Data[e.At] != 0 { // its key shares bytes with the one before it
+			if e.Data[e.At] != 0 { // the key is not complete
 				return false
 			}
 			restart++
@@ -54,19 +55,13 @@ func (k *Kept) isSorted(last []byte) bool {
 
 // Get returns the value and the trailer of the newest entry of a user key in a sorted block.
 func (k *Kept) Get(key []byte) (value []byte, tr uint64, found bool) {
-	low, high := 0, k.NumRestarts()
-	for low < high { // the entry is not before restart low-1
-		mid := int(uint(low+high) / 2)
-		_, n, _, p := EntryHeader(k.Entries, k.RestartAt(mid))
-		if bytes.Compare(k.Entries[p:p+n-base.TrailerLen], key) < 0 {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
+	next := sort.Search(k.NumRestarts(), func(i int) bool {
+		_, n, _, p := EntryHeader(k.Entries, k.RestartAt(i))
+		return bytes.Compare(k.Entries[p:p+n-base.TrailerLen], key) >= 0
+	})
 	var room [128]byte
 	full := room[:0]
-	for p := k.RestartAt(max(low-1, 0)); p < len(k.Entries); {
+	for p := k.RestartAt(max(next-1, 0)); p < len(k.Entries); {
 		shared, n, size, at := EntryHeader(k.Entries, p)
 		full = append(full[:shared], k.Entries[at:at+n]...)
 		end := len(full) - base.TrailerLen

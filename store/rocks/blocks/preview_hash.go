@@ -81,7 +81,7 @@ func previewHash(b []byte) uint64 {
 	return previewOfLong(b)
 }
 
-// mix16 mixes 16 bytes with those of the secret.
+// mix16 combines 16 bytes of the key with 16 bytes of the secret.
 func mix16(b []byte, at int) uint64 {
 	return fold(binary.LittleEndian.Uint64(b)^secret64(at), binary.LittleEndian.Uint64(b[8:])^secret64(at+8))
 }

@@ -38,20 +38,10 @@ func (b *builder) Finish() error {
 		return fmt.Errorf("%s: %d runs are still open", b.dir, n)
 	}
 	b.sortTables()
-	if err := b.proveDisjoint(); err != nil {
-		return err
-	}
-	if err := b.removeStale(); err != nil {
-		return err
-	}
-	if err := b.setLastSequence(); err != nil {
-		return err
-	}
-	if err := b.numberTables(); err != nil {
-		return err
-	}
-	if err := b.writeManifest(); err != nil {
-		return err
+	for _, step := range []func() error{b.proveDisjoint, b.removeStale, b.setLastSequence, b.numberTables, b.writeManifest} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	b.finished = true
 	return nil

@@ -195,7 +195,7 @@ func (c *Cursor) grow(n int) {
 	c.buf = b
 }
 
-// nextOrdered finishes Next in any order: the comparer decides.
+// nextOrdered finishes Next, and first, in any order: the comparer decides.
 func (c *Cursor) nextOrdered(shared, p, end, vend int) bool {
 	rest := c.data[p:end]
 	n := shared + len(rest)
@@ -211,8 +211,11 @@ func (c *Cursor) nextOrdered(shared, p, end, vend int) bool {
 	if c.useFixed {
 		tr = base.Trailer(c.fixed, byte(tr))
 	}
-	o := c.ks.cmp.From(c.User(), user, min(shared, c.ulen, len(user)))
-	c.same = o == 0
+	o := -1
+	if c.have {
+		o = c.ks.cmp.From(c.User(), user, min(shared, c.ulen, len(user)))
+	}
+	c.same, c.have = o == 0, true
 	if o > 0 || c.same && tr >= c.Tr {
 		return c.disorder(shared, rest)
 	}
@@ -351,29 +354,10 @@ func (c *Cursor) first(p int) bool {
 		vlen > len(c.data)-q-unshared {
 		return c.damage(fmt.Errorf("at %d of the block: %w", p, blocks.ErrEntry))
 	}
-	key, val := c.data[q:q+unshared], c.data[q+unshared:q+unshared+vlen]
-	user, tr := base.SplitKey(key)
-	if c.useFixed {
-		tr = base.Trailer(c.fixed, byte(tr))
-	}
-	c.same = false
-	if c.have {
-		o := c.ks.cmp.Compare(c.User(), user)
-		c.same = o == 0
-		if o > 0 || c.same && tr >= c.Tr {
-			return c.disorder(0, key)
-		}
-	}
-	c.lcp = base.CommonPrefix(c.buf[:c.ulen], user, 0)
-	if len(key) > len(c.buf) {
-		c.grow(len(key))
-	}
-	copy(c.buf, key)
-	c.ulen, c.Tr, c.Val, c.have = len(user), tr, val[:vlen-c.suffix], true
+	end := q + unshared
+	lcp := base.CommonPrefix(c.buf[:c.ulen], c.data[q:end-base.TrailerLen], 0)
 	c.pos = p
-	c.note(unshared, vlen, q+unshared+vlen)
-	if c.checkHi && c.ks.cmp.Compare(user, c.hi) >= 0 {
-		return c.beyond()
-	}
-	return true
+	ok := c.nextOrdered(0, q, end, end+vlen)
+	c.lcp = lcp
+	return ok
 }

@@ -60,10 +60,7 @@ func (m *merged) next() (bool, error) {
 	was := m.top
 	if m.top, m.same = m.tree.winner(); m.top != was {
 		was.release()
-		if err := m.top.reload(); err != nil {
-			m.top = nil
-			return false, err
-		}
+		return m.reload()
 	}
 	return true, nil
 }
@@ -111,11 +108,16 @@ func (m *merged) restart() (bool, error) {
 		m.top = nil
 		return false, nil
 	}
-	if err := m.top.reload(); err != nil {
+	return m.reload()
+}
+
+// reload reads the current entry's block again if it was freed.
+func (m *merged) reload() (bool, error) {
+	err := m.top.reload()
+	if err != nil {
 		m.top = nil
-		return false, err
 	}
-	return true, nil
+	return err == nil, err
 }
 
 // seek moves forward to the first entry at or after key.

@@ -2,6 +2,7 @@ package lsm
 
 import (
 	"cmp"
+	"container/heap"
 	"slices"
 	"sort"
 
@@ -91,7 +92,7 @@ func fragments(compare func(a, b []byte) int, ts []Tombstone) []fragment {
 // seqSet is a multiset of sequence numbers with access to the maximum: a heap whose removed members are popped when
 // they reach the top.
 type seqSet struct {
-	heap []uint64
+	heap seqHeap
 	live map[uint64]int
 }
 
@@ -99,10 +100,7 @@ func newSeqSet() *seqSet { return &seqSet{live: make(map[uint64]int)} }
 
 func (s *seqSet) add(seq uint64) {
 	s.live[seq]++
-	s.heap = append(s.heap, seq)
-	for i := len(s.heap) - 1; i > 0 && s.heap[(i-1)/2] < s.heap[i]; i = (i - 1) / 2 {
-		s.heap[i], s.heap[(i-1)/2] = s.heap[(i-1)/2], s.heap[i]
-	}
+	heap.Push(&s.heap, seq)
 }
 
 func (s *seqSet) remove(seq uint64) {
@@ -114,7 +112,7 @@ func (s *seqSet) remove(seq uint64) {
 // max returns the greatest member, or 0.
 func (s *seqSet) max() uint64 {
 	for len(s.heap) > 0 && s.live[s.heap[0]] == 0 {
-		s.pop()
+		heap.Pop(&s.heap)
 	}
 	if len(s.heap) == 0 {
 		return 0
@@ -122,21 +120,19 @@ func (s *seqSet) max() uint64 {
 	return s.heap[0]
 }
 
-func (s *seqSet) pop() {
-	n := len(s.heap) - 1
-	s.heap[0] = s.heap[n]
-	s.heap = s.heap[:n]
-	for i := 0; ; {
-		c := 2*i + 1
-		if c+1 < n && s.heap[c+1] > s.heap[c] {
-			c++
-		}
-		if c >= n || s.heap[c] <= s.heap[i] {
-			return
-		}
-		s.heap[i], s.heap[c] = s.heap[c], s.heap[i]
-		i = c
-	}
+// seqHeap implements heap.Interface, with the greatest number at the top.
+type seqHeap []uint64
+
+func (h seqHeap) Len() int           { return len(h) }
+func (h seqHeap) Less(i, j int) bool { return h[i] > h[j] }
+func (h seqHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *seqHeap) Push(x any)        { *h = append(*h, x.(uint64)) }
+
+func (h *seqHeap) Pop() any {
+	n := len(*h) - 1
+	x := (*h)[n]
+	*h = (*h)[:n]
+	return x
 }
 
 // sortTombstones sorts tombstones by start of coverage, newest first.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"kvferry/record"
 	"kvferry/store"
@@ -120,23 +121,17 @@ func (r *rows) Next() (key, value []byte, err error) {
 	}
 }
 
-// passBad skips an entry of an unsupported kind if that is allowed. Like a lost value, it is not counted.
+// passBad skips an entry of an invalid or unsupported kind if that is allowed. Like a lost value, it is not counted.
 func (r *rows) passBad(c *Cursor) error {
-	err := r.badKind(c)
-	if !c.passesRow(err) {
-		return r.end(base.BlockError(err))
-	}
-	r.n.Entries--
-	return nil
-}
-
-// badKind returns the error of an entry of an invalid or unsupported kind.
-func (r *rows) badKind(c *Cursor) error {
 	_, err := c.ks.Env.KindOf(c.Tr)
 	if err == nil {
 		err = errors.New("range tombstone among the rows")
 	}
-	return c.failKind(err)
+	if err = c.failKind(err); !c.passesRow(err) {
+		return r.end(base.BlockError(err))
+	}
+	r.n.Entries--
+	return nil
 }
 
 // end records the end of the walk and closes the cursors.
@@ -163,10 +158,7 @@ func (r *rows) hidden(c *Cursor) error {
 	k, err := c.ks.Env.KindOf(c.Tr)
 	switch {
 	case err != nil || k == store.RangeDelete:
-		if err := r.badKind(c); !c.passesRow(err) {
-			return base.BlockError(err)
-		}
-		r.n.Entries--
+		return r.passBad(c)
 	case k == store.Delete || k == store.SingleDelete:
 		r.n.Tombstones++
 	case r.cover != nil && r.covered(c):
@@ -200,9 +192,7 @@ func (r *rows) fold(c *Cursor) (keep bool, err error) {
 	if r.base != nil {
 		n++
 	}
-	for i, j := 0, len(r.operands)-1; i < j; i, j = i+1, j-1 {
-		r.operands[i], r.operands[j] = r.operands[j], r.operands[i]
-	}
+	slices.Reverse(r.operands)
 	r.value, keep, err = merger.Fold(r.value[:0], r.key, r.base, r.operands)
 	if err != nil {
 		return false, &record.CorruptError{Keyspace: r.ks.name, Key: r.key, File: c.T.Path, Off: r.foldAt.Off,

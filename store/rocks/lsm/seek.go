@@ -1,9 +1,12 @@
 package lsm
 
 import (
+	"cmp"
+	"slices"
+	"sort"
+
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
-	"slices"
 )
 
 // Seek moves forward to the first entry at or after key.
@@ -17,10 +20,10 @@ func (c *Cursor) Seek(key []byte) bool {
 	if err := c.leave(); err != nil {
 		return c.stop(err)
 	}
-	cmp := c.ks.cmp.Compare
-	if c.T == nil || cmp(key, c.T.Last) > 0 {
+	compare := c.ks.cmp.Compare
+	if c.T == nil || compare(key, c.T.Last) > 0 {
 		from := c.ti + 1
-		n, _ := slices.BinarySearchFunc(c.tables[from:], key, func(t *Table, k []byte) int { return cmp(t.Last, k) })
+		n, _ := slices.BinarySearchFunc(c.tables[from:], key, func(t *Table, k []byte) int { return compare(t.Last, k) })
 		c.ti = from + n
 		if !c.openTable() {
 			return false
@@ -62,24 +65,16 @@ func (c *Cursor) seekBlock(key []byte) bool {
 }
 
 // restartBefore returns the last restart whose key is before key, or the start of the block.
-func (c *Cursor) restartBefore(key []byte) (int, error) {
-	low, high := 0, c.block.NumRestarts()
-	for low < high { // the result is restart low-1
-		mid := int(uint(low+high) / 2)
-		k, err := c.keyAt(mid)
-		if err != nil {
-			return 0, err
-		}
-		if c.ks.cmp.Compare(k, key) < 0 {
-			low = mid + 1
-		} else {
-			high = mid
-		}
+func (c *Cursor) restartBefore(key []byte) (p int, err error) {
+	n := sort.Search(c.block.NumRestarts(), func(i int) bool {
+		k, e := c.keyAt(i)
+		err = cmp.Or(err, e)
+		return e != nil || c.ks.cmp.Compare(k, key) >= 0
+	})
+	if n > 0 {
+		p = c.block.Restart(n - 1)
 	}
-	if low == 0 {
-		return 0, nil
-	}
-	return c.block.Restart(low - 1), nil
+	return p, err
 }
 
 // keyAt returns the user key at a restart of the block.

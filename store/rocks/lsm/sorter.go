@@ -99,8 +99,7 @@ func (s *Sorter) Spool(level int, origins []string, inMemory int64) (*Table, err
 	}
 	if file != nil {
 		s.ks.spooled += int64(w.off)
-	}
-	if file == nil {
+	} else {
 		file = files.Memory("memory", mem.Bytes())
 	}
 	return w.table(s.ks, file, level, origins)

@@ -163,30 +163,22 @@ func (t *Table) clip(d *Tombstone) {
 }
 
 // Skips records the reported parts of a table.
-type Skips struct {
-	mu  sync.Mutex
-	off map[uint64]bool
-}
+type Skips struct{ off sync.Map }
 
 // First records an offset and reports whether it is new.
 func (s *Skips) First(off uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.off[off] {
-		return false
-	}
-	if s.off == nil {
-		s.off = map[uint64]bool{}
-	}
-	s.off[off] = true
-	return true
+	_, known := s.off.LoadOrStore(off, true)
+	return !known
 }
 
 // skippedNone reports whether no part of the table was skipped so far.
-func (s *Skips) skippedNone() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.off) == 0
+func (s *Skips) skippedNone() (none bool) {
+	none = true
+	s.off.Range(func(any, any) bool {
+		none = false
+		return false
+	})
+	return none
 }
 
 // WholeTable is the offset in Skips for a table that cannot be opened.

@@ -1,8 +1,6 @@
 package lsm
 
 import (
-	"errors"
-
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -27,11 +25,6 @@ func (ks *Keyspace) Damaged(p record.Place, unread int64, read bool, what string
 	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what,
 		Unread: unread, Read: read})
 }
-
-// callbackError marks an error of the caller's function, which ends even a salvage.
-type callbackError struct{ Err error }
-
-func (e *callbackError) Error() string { return e.Err.Error() }
 
 // scanTable reads one table in physical order.
 func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
@@ -65,17 +58,13 @@ func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 	}
 	s.damaged = func(h blocks.Handle, err error) error {
 		if disk.IsAccess(err) {
-			return &callbackError{err}
+			return err
 		}
 		ks.skipped(t, h, s.walk.Separator(), t.failBlock(h, err))
 		return nil
 	}
 	if err := s.run(); err != nil {
-		var c *callbackError
-		if errors.As(err, &c) {
-			return c.Err
-		}
-		if disk.IsAccess(err) {
+		if s.stop != nil || disk.IsAccess(err) {
 			return err
 		}
 		if isForeign(err) {
@@ -91,18 +80,14 @@ func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 // first error of f, damaged or the index.
 func (t *Table) Scan(f func(*store.Entry) error, damaged func(h blocks.Handle, err error) error) error {
 	s := &tableScan{t: t, f: f, damaged: damaged}
-	err := s.run()
-	var c *callbackError
-	if errors.As(err, &c) {
-		return c.Err
-	}
-	return err
+	return s.run()
 }
 
 // tableScan walks the blocks of a table.
 type tableScan struct {
 	t     *Table
 	f     func(*store.Entry) error
+	stop  error // of f, or of access: it ends even a salvage
 	walk  blocks.Walk
 	block blocks.Entries
 	// outside reads blob values for ks; if ks is nil, entries have their blob indexes as values.
@@ -122,18 +107,10 @@ func (s *tableScan) run() error {
 	defer s.walk.Close()
 	for {
 		ok, err := s.walk.Next()
-		if err != nil {
+		if err != nil || !ok {
 			return err
 		}
-		if !ok {
-			return nil
-		}
-		err = s.blockAt()
-		var c *callbackError
-		if errors.As(err, &c) {
-			return err
-		}
-		if err != nil {
+		if err = s.blockAt(); err != nil && s.stop == nil {
 			err = s.damaged(s.walk.Handle(), err)
 		}
 		if err != nil {
@@ -155,7 +132,8 @@ func (s *tableScan) outsideValue(e *store.Entry, tr uint64) error {
 	case base.IsDamage(err):
 		s.ks.Damaged(e.Place, 0, false, Reason(err)+"; the row is missing")
 	case err != ErrLostValue:
-		return &callbackError{err}
+		s.stop = err
+		return err
 	}
 	e.Kind, e.Value = store.Lost, nil
 	return nil
@@ -199,8 +177,8 @@ func (s *tableScan) blockAt() error {
 		if err := s.outsideValue(&e, tr); err != nil {
 			return err
 		}
-		if err := s.f(&e); err != nil {
-			return &callbackError{err}
+		if s.stop = s.f(&e); s.stop != nil {
+			return s.stop
 		}
 	}
 }

@@ -61,9 +61,6 @@ func (f *Family) addBlobs(added, garbage []Blob) error {
 		if f.blobs[b.Number] != nil {
 			return fmt.Errorf("blob file %d is added twice", b.Number)
 		}
-		if f.blobs == nil {
-			f.blobs = map[uint64]*Blob{}
-		}
 		f.blobs[b.Number] = &b
 	}
 	for _, g := range garbage {

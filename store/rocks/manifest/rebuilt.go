@@ -118,9 +118,6 @@ func (v *Version) AddTable(f *Family, t Table) {
 
 // AddBlob adds a blob file to a rebuilt version.
 func (v *Version) AddBlob(f *Family, number uint64) {
-	if f.blobs == nil {
-		f.blobs = map[uint64]*Blob{}
-	}
 	f.blobs[number] = &Blob{Number: number}
 	f.allBlobs = true
 	v.Mentioned[number] = true

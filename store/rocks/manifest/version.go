@@ -100,11 +100,11 @@ func readNamed(ctx context.Context, dir, name string, report func(record.Finding
 // newVersion returns the version before the first edit.
 func newVersion() *Version {
 	return &Version{Families: map[uint32]*Family{0: newFamily(0, "default")}, Mentioned: map[uint64]bool{},
-		Ingested: map[uint64]bool{}, dropped: map[uint32]bool{}}
+		Ingested: map[uint64]bool{}, dropped: map[uint32]bool{}, reported: map[string]bool{}}
 }
 
 func newFamily(id uint32, name string) *Family {
-	return &Family{ID: id, Name: name, Tables: make(map[Position]Table)}
+	return &Family{ID: id, Name: name, Tables: map[Position]Table{}, blobs: map[uint64]*Blob{}}
 }
 
 // replay applies all edits of the MANIFEST.
@@ -146,9 +146,6 @@ func (v *Version) reportUnknown(e *Edit, off int64, report func(record.Finding))
 	for _, u := range e.unknown {
 		if v.reported[u.what] {
 			continue
-		}
-		if v.reported == nil {
-			v.reported = map[string]bool{}
 		}
 		v.reported[u.what] = true
 		report(record.Finding{Kind: record.FindNewer, Severity: u.Severity,

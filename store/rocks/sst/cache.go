@@ -34,6 +34,7 @@ type cachedBlock struct {
 	from, to uint64
 	faults   []indexFault
 	skip     []int // offsets of entries that point to a wrong block
+	sorted   bool  // its separators are in order
 	users    int
 	elem     *list.Element // in the list of idle blocks
 }

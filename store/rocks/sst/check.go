@@ -1,7 +1,6 @@
 package sst
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,7 +82,7 @@ func (c *blockCheck) block(name string, h blocks.Handle) error {
 	b := c.buf[:n]
 	err := c.r.file.ReadFull(b, int64(h.Off))
 	if err == nil {
-		err = checkBlock(c.r.info.Checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:])-c.r.info.context(h.Off))
+		err = c.r.verify(b, h, checkBlock)
 	}
 	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
 }

@@ -98,36 +98,27 @@ type unpacker struct {
 }
 
 func (u *unpacker) unpack(dst []byte, codec byte, src []byte, format int, dict []byte) ([]byte, error) {
+	var unpack func(dst, src []byte, size int, dict []byte) ([]byte, error)
+	fixed := false // the size has a fixed length
 	switch codec {
 	case codecLZ4, codecLZ4HC:
-		size, src, err := sizePrefix(src, format, true, u.max)
-		if err != nil {
-			return nil, err
-		}
-		return unpackLZ4(dst, src, size, dict)
+		fixed, unpack = true, unpackLZ4
 	case codecZlib:
-		size, src, err := sizePrefix(src, format, false, u.max)
-		if err != nil {
-			return nil, err
-		}
-		return u.unpackZlib(dst, src, size, dict)
+		unpack = u.unpackZlib
 	case codecBzip2:
-		size, src, err := sizePrefix(src, format, false, u.max)
-		if err != nil {
-			return nil, err
-		}
-		u.src.Reset(src)
-		return readGrowing(dst, bzip2.NewReader(&u.src), size, len(src), u.max)
+		unpack = u.unpackBzip2
 	case codecZstdLevelDB:
 		return u.unpackZstd(dst, src, -1, nil)
 	case codecZstd, codecZstdNF:
-		size, src, err := sizePrefix(src, 2, false, u.max)
-		if err != nil {
-			return nil, err
-		}
-		return u.unpackZstd(dst, src, size, dict)
+		format, unpack = 2, u.unpackZstd
+	default:
+		return nil, base.Unsupported("codec %s", CodecName(codec))
 	}
-	return nil, base.Unsupported("codec %s", CodecName(codec))
+	size, src, err := sizePrefix(src, format, fixed, u.max)
+	if err != nil {
+		return nil, err
+	}
+	return unpack(dst, src, size, dict)
 }
 
 // codecNames returns the names of the codecs whose ids, in hex, precede the next semicolon; "none" for an empty list.
@@ -237,6 +228,11 @@ func (u *unpacker) unpackZlib(dst, src []byte, size int, dict []byte) ([]byte, e
 	return readGrowing(dst, u.inflate, size, len(src), u.max)
 }
 
+func (u *unpacker) unpackBzip2(dst, src []byte, size int, _ []byte) ([]byte, error) {
+	u.src.Reset(src)
+	return readGrowing(dst, bzip2.NewReader(&u.src), size, len(src), u.max)
+}
+
 // readGrowing reads all of r, at most most bytes, growing the buffer with the data. size is expected, -1 if unknown.
 func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 	guess := firstRoom(in, size)
@@ -332,25 +328,25 @@ const zstdDictMagic = 0xEC30A437
 // codecZstdLevelDB is our own id for LevelDB's zstd, whose blocks have no size prefix.
 const codecZstdLevelDB = 0xff
 
+// checksum returns the checksum of a block and its codec byte.
+func checksum(kind byte, b []byte) uint32 {
+	switch n := len(b) - 1; kind {
+	case checksumXXH32:
+		return base.XXH32(b)
+	case checksumXXH64:
+		return uint32(xxhash.Sum64(b))
+	case checksumXXH3:
+		return withCodec(xxh3.Hash(b[:n]), b[n])
+	}
+	return base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
+}
+
 // checkBlock verifies the checksum of a block and its codec byte.
 func checkBlock(kind byte, b []byte, stored uint32) error {
-	var sum uint32
-	switch kind {
-	case checksumNone:
+	if kind == checksumNone {
 		return nil
-	case checksumCRC32C:
-		sum = base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
-	case checksumXXH32:
-		sum = base.XXH32(b)
-	case checksumXXH64:
-		sum = uint32(xxhash.Sum64(b))
-	case checksumXXH3:
-		n := len(b) - 1
-		sum = withCodec(xxh3.Hash(b[:n]), b[n])
-	default:
-		return base.Unsupported("checksum type %d", kind)
 	}
-	if sum != stored {
+	if sum := checksum(kind, b); sum != stored {
 		return fmt.Errorf("%w: stored %08x, computed %08x", base.ErrChecksum, stored, sum)
 	}
 	return nil

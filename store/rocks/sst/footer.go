@@ -133,16 +133,21 @@ func (ft *Footer) context(off uint64) uint32 {
 	return ft.Context ^ (uint32(off) + uint32(off>>32))
 }
 
+// writtenAs returns the format in which a Writer made the table.
+func (ft *Footer) writtenAs() Format {
+	switch {
+	case ft.Legacy:
+		return LevelDB
+	case ft.Version == formats[RocksDB5].version:
+		return RocksDB5
+	}
+	return RocksDB2
+}
+
 // checkOwn returns an error unless a file ends as a Writer ends it: index and footer follow the metaindex. No checksum
 // covers the footer, and by it readers know which blocks to read, and whether these have checksums.
 func (r *Reader) checkOwn(tail []byte) error {
-	f := RocksDB2
-	switch ft := &r.info.Footer; {
-	case ft.Legacy:
-		f = LevelDB
-	case ft.Version == RocksDB5.version():
-		f = RocksDB5
-	}
+	f := r.info.writtenAs()
 	metaindex, index := r.info.Metaindex, r.info.Index
 	footer := f.appendFooter(nil, metaindex, index)
 	if !bytes.HasSuffix(tail, footer) || handleEnd(metaindex) != index.Off ||

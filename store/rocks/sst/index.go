@@ -1,6 +1,7 @@
 package sst
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"sort"
@@ -123,23 +124,18 @@ func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, erro
 		x.pos, x.key, x.started = 0, nil, false
 		return x.next()
 	}
-	low, high := 0, x.NumRestarts()
 	if len(x.Entries) == 0 {
 		return false, nil
 	}
-	for low < high { // the entry is not before restart low-1
-		mid := int(uint(low+high) / 2)
-		sep, err := x.sepAt(mid)
-		if err != nil {
-			return false, err
-		}
-		if compare(sep, key) < 0 {
-			low = mid + 1
-		} else {
-			high = mid
-		}
+	var err error
+	n := sort.Search(x.NumRestarts(), func(i int) bool {
+		sep, e := x.sepAt(i)
+		err = cmp.Or(err, e)
+		return e != nil || compare(sep, key) >= 0
+	})
+	if err == nil {
+		err = x.atRestart(max(n-1, 0))
 	}
-	err := x.atRestart(max(low-1, 0))
 	return err == nil, err
 }
 
@@ -161,26 +157,6 @@ func (x *indexBlock) sepAt(i int) ([]byte, error) {
 		f.Err = blocks.ErrRestart
 	}
 	return key, f.Err
-}
-
-// bisect moves between restarts from low on; it returns the first where before is false, or the number of restarts.
-func (x *indexBlock) bisect(low int, before func() bool) (int, error) {
-	high := x.NumRestarts()
-	if len(x.Entries) == 0 { // as in a table of range tombstones alone; such a block has a restart point all the same
-		high = 0
-	}
-	for low < high {
-		mid := int(uint(low+high) / 2)
-		if err := x.atRestart(mid); err != nil {
-			return 0, err
-		}
-		if before() {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low, nil
 }
 
 // seek moves to the first entry whose key is not before key; false is the end.
@@ -216,13 +192,18 @@ func (x *indexBlock) skipTo(off uint64) (bool, error) {
 	probe := *x
 	probe.buf = nil
 	ahead := sort.Search(x.NumRestarts(), func(i int) bool { return x.Restart(i) >= x.pos })
-	n, err := probe.bisect(ahead, func() bool { return probe.handle.Off < off })
+	var err error
+	n := sort.Search(x.NumRestarts()-ahead, func(i int) bool {
+		e := probe.atRestart(ahead + i)
+		err = cmp.Or(err, e)
+		return e != nil || probe.handle.Off >= off
+	})
 	if err != nil {
 		return false, err
 	}
-	ok := n > ahead
+	ok := n > 0
 	if ok {
-		err = x.atRestart(n - 1)
+		err = x.atRestart(ahead + n - 1)
 	} else {
 		ok, err = x.next()
 	}

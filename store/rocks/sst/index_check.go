@@ -43,6 +43,8 @@ func (r *Reader) checkIndex(b *cachedBlock, h blocks.Handle, part bool) {
 	if c.x.open(b.b, b.props) != nil {
 		return // reported when the block is used
 	}
+	b.sorted = true
+	var sep []byte // of the previous entry
 	data, first, restart := part || b.props.IndexType != indexTwoLevel, true, 0
 	ok, err := c.x.next()
 	for ; ok; ok, err = c.x.next() {
@@ -58,6 +60,8 @@ func (r *Reader) checkIndex(b *cachedBlock, h blocks.Handle, part bool) {
 			}
 			c.entry()
 		}
+		b.sorted = b.sorted && (first || r.opts.Comparer.Compare(sep, c.x.sep()) <= 0)
+		sep = append(sep[:0], c.x.sep()...)
 		first, c.prev = false, c.x.at
 	}
 	switch {

@@ -81,19 +81,7 @@ func (r *Reader) keepIndex(h blocks.Handle, field string) *keptIndex {
 		return nil
 	}
 	defer c.drop()
-	var x indexBlock
-	if len(c.faults) > 0 || len(c.skip) > 0 || x.open(c.b, c.props) != nil {
-		return nil
-	}
-	var prev []byte
-	ok, err := x.next()
-	for ; ok; ok, err = x.next() {
-		if prev != nil && r.opts.Comparer.Compare(prev, x.sep()) > 0 {
-			return nil
-		}
-		prev = append(prev[:0], x.sep()...)
-	}
-	if err != nil {
+	if len(c.faults) > 0 || len(c.skip) > 0 || !c.sorted {
 		return nil
 	}
 	index := &keptIndex{c.b, c.props}

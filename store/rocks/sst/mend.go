@@ -151,10 +151,7 @@ func (m *mender) hints() {
 // hinted returns the handles in an index block, whatever its checksum says: from each restart point up to the first
 // impossible entry.
 func (m *mender) hinted(h blocks.Handle) (out []blocks.Handle) {
-	unpack := func(codec byte, b []byte) ([]byte, error) {
-		return m.r.opts.Unpackers.unpack(nil, codec, b, m.r.info.format, nil)
-	}
-	b, err := m.r.readWith(h, "index", func(byte, []byte, uint32) error { return nil }, unpack)
+	b, err := m.r.readBlock(h, "index", func(byte, []byte, uint32) error { return nil })
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package sst
 
 import (
+	"strconv"
+
 	"github.com/zeebo/xxh3"
 
 	"kvferry/store/rocks/base"
@@ -34,31 +36,13 @@ func (o *origin) UniqueID() (id [2]uint64, ok bool) {
 	if o.database == "" || o.number == 0 || n < minSession || n > maxSession {
 		return id, false
 	}
-	high, ok1 := parseBase36(o.session[:n-lowSession])
-	low, ok2 := parseBase36(o.session[n-lowSession:])
-	if !ok1 || !ok2 {
+	high, err1 := strconv.ParseUint(o.session[:n-lowSession], 36, 64)
+	low, err2 := strconv.ParseUint(o.session[n-lowSession:], 36, 64)
+	if err1 != nil || err2 != nil {
 		return id, false
 	}
 	sum := xxh3.HashString128Seed(o.database, high>>2)
 	return [2]uint64{low&(1<<digitBits-1) | high<<digitBits, sum.Hi ^ o.number}, true
-}
-
-// parseBase36 parses a base-36 number; it wraps around as in RocksDB.
-func parseBase36(s string) (n uint64, ok bool) {
-	for _, c := range []byte(s) {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'A' <= c && c <= 'Z':
-			c -= 'A' - 10
-		case 'a' <= c && c <= 'z':
-			c -= 'a' - 10
-		default:
-			return 0, false
-		}
-		n = n*36 + uint64(c)
-	}
-	return n, true
 }
 
 // Ends returns the first and last internal key of the table's data blocks. An end is nil if its block is larger than
@@ -119,24 +103,18 @@ func (r *Reader) ends(h blocks.Handle, most uint64) (first, last []byte, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	bl, err := blocks.Parse(b)
-	if err != nil {
-		return nil, nil, r.Fail(int64(h.Off), "block", err)
-	}
-	e := blocks.Entries{Data: bl.Entries}
-	for {
-		ok, err := e.Next()
-		if ok && len(e.Key) < base.TrailerLen {
-			err = blocks.ErrEntry
-		}
-		if err != nil {
-			return nil, nil, r.Fail(int64(h.Off), "block", err)
-		}
-		if !ok {
-			return first, e.Key, nil
+	err = blocks.Each(b, func(e *blocks.Entries) error {
+		if len(e.Key) < base.TrailerLen {
+			return blocks.ErrEntry
 		}
 		if first == nil {
 			first = append([]byte{}, e.Key...)
 		}
+		last = e.Key
+		return nil
+	})
+	if err != nil {
+		return nil, nil, r.Fail(int64(h.Off), "block", err)
 	}
+	return first, last, nil
 }

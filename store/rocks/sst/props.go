@@ -83,23 +83,16 @@ const builtinManager = "BuiltinV2"
 // decodeProperties decodes a properties block.
 func decodeProperties(b []byte) (Properties, error) {
 	p := unknownProperties
-	bl, err := blocks.Parse(b)
-	if err != nil {
-		return p, err
-	}
-	e := blocks.Entries{Data: bl.Entries}
-	for {
-		ok, err := e.Next()
-		if err != nil || !ok {
-			return p, err
-		}
+	err := blocks.Each(b, func(e *blocks.Entries) error {
 		if err := p.set(string(e.Key), e.Val); err != nil {
-			return p, fmt.Errorf("property %s: %w", e.Key, err)
+			return fmt.Errorf("property %s: %w", e.Key, err)
 		}
 		if string(e.Key) == propGlobalSeq {
 			p.GlobalSeqAt = e.Pos - len(e.Val)
 		}
-	}
+		return nil
+	})
+	return p, err
 }
 
 // set decodes one property. Reading rows needs no unknown property.

@@ -164,23 +164,15 @@ func (r *Reader) eachMeta(f func(name string, value []byte) error) error {
 	if err != nil {
 		return err
 	}
-	bl, err := blocks.Parse(b)
-	if err != nil {
-		return r.Fail(int64(r.info.Metaindex.Off), "metaindex", err)
+	var stop error // of f
+	err = blocks.Each(b, func(e *blocks.Entries) error {
+		stop = f(string(e.Key), e.Val)
+		return stop
+	})
+	if err != nil && stop == nil {
+		err = r.Fail(int64(r.info.Metaindex.Off), "metaindex", err)
 	}
-	e := blocks.Entries{Data: bl.Entries}
-	for {
-		ok, err := e.Next()
-		if err != nil {
-			return r.Fail(int64(r.info.Metaindex.Off), "metaindex", err)
-		}
-		if !ok {
-			return nil
-		}
-		if err := f(string(e.Key), e.Val); err != nil {
-			return err
-		}
-	}
+	return err
 }
 
 // metaIndex is the metaindex entry of the index from format_version 6 on.
@@ -273,15 +265,11 @@ func (r *Reader) dataBlock(h blocks.Handle) ([]byte, error) {
 // readWith reads and verifies a block and decompresses it with unpack.
 func (r *Reader) readWith(h blocks.Handle, field string, check func(byte, []byte, uint32) error,
 	unpack func(byte, []byte) ([]byte, error)) ([]byte, error) {
-	if err := h.Check(r.file.Size); err != nil {
-		return nil, r.Fail(int64(h.Off), field, err)
-	}
-	raw := make([]byte, h.Size+blocks.TrailerLen)
-	if err := r.file.ReadFull(raw, int64(h.Off)); err != nil {
+	raw, err := r.stored(h, field)
+	if err != nil {
 		return nil, err
 	}
-	if err := check(r.info.Checksum, raw[:h.Size+1],
-		binary.LittleEndian.Uint32(raw[h.Size+1:])-r.info.context(h.Off)); err != nil {
+	if err := r.verify(raw, h, check); err != nil {
 		return nil, r.Fail(int64(h.Off), field, err)
 	}
 	codec := r.codec(raw[h.Size])
@@ -295,6 +283,20 @@ func (r *Reader) readWith(h blocks.Handle, field string, check func(byte, []byte
 	return b, nil
 }
 
+// stored reads a block as it is stored, with its trailer.
+func (r *Reader) stored(h blocks.Handle, field string) ([]byte, error) {
+	if err := h.Check(r.file.Size); err != nil {
+		return nil, r.Fail(int64(h.Off), field, err)
+	}
+	raw := make([]byte, h.Size+blocks.TrailerLen)
+	return raw, r.file.ReadFull(raw, int64(h.Off))
+}
+
+// verify checks the checksum in the trailer of a stored block.
+func (r *Reader) verify(raw []byte, h blocks.Handle, check func(byte, []byte, uint32) error) error {
+	return check(r.info.Checksum, raw[:h.Size+1], binary.LittleEndian.Uint32(raw[h.Size+1:])-r.info.context(h.Off))
+}
+
 // loadBlock returns a verified, decompressed block: a view of the window or of dst. It returns dst for reuse.
 func (r *Reader) loadBlock(w *files.Window, h blocks.Handle, dst []byte) (b, reuse []byte, err error) {
 	if err := h.Check(r.file.Size); err != nil {
@@ -305,7 +307,7 @@ func (r *Reader) loadBlock(w *files.Window, h blocks.Handle, dst []byte) (b, reu
 		return nil, dst, err
 	}
 	n := h.Size
-	if err := checkBlock(r.info.Checksum, raw[:n+1], binary.LittleEndian.Uint32(raw[n+1:])-r.info.context(h.Off)); err != nil {
+	if err := r.verify(raw, h, checkBlock); err != nil {
 		return nil, dst, err
 	}
 	codec := r.codec(raw[n])
@@ -340,32 +342,25 @@ func (r *Reader) loadTombstones() error {
 	if err != nil {
 		return err
 	}
-	bl, err := blocks.Parse(b)
-	if err != nil {
-		return r.Fail(int64(h.Off), "range_del", err)
-	}
-	e := blocks.Entries{Data: bl.Entries}
-	for {
-		ok, err := e.Next()
-		if err == nil && ok && len(e.Key) < base.TrailerLen {
-			err = record.ErrShort
-		}
-		if err != nil {
-			return r.Fail(int64(h.Off), "range_del", err)
-		}
-		if !ok {
-			return nil
+	err = blocks.Each(b, func(e *blocks.Entries) error {
+		if len(e.Key) < base.TrailerLen {
+			return record.ErrShort
 		}
 		user, tr := base.SplitKey(e.Key)
 		if byte(tr) != base.KindRangeDelete {
-			return r.Fail(int64(h.Off), "range_del", fmt.Errorf("entry of kind %#x", byte(tr)))
+			return fmt.Errorf("entry of kind %#x", byte(tr))
 		}
 		seq := tr >> 8
 		if r.info.UseFixed {
 			seq = r.info.FixedSeq
 		}
 		r.info.Tombstones = append(r.info.Tombstones, Tombstone{Start: bytes.Clone(user), End: bytes.Clone(e.Val), Seq: seq})
+		return nil
+	})
+	if err != nil {
+		err = r.Fail(int64(h.Off), "range_del", err)
 	}
+	return err
 }
 
 // Codec returns the name of the table's codec from its properties, else from its first block; "" if unknown.

@@ -25,6 +25,17 @@ const (
 	LevelDB
 )
 
+// formats holds what tables of the formats differ in.
+var formats = [...]struct {
+	version      uint32 // format_version
+	checksum     byte
+	filterPolicy string // as RocksDB of the time writes it into the properties
+}{
+	RocksDB2: {2, checksumCRC32C, filterName},
+	RocksDB5: {5, checksumXXH3, "bloomfilter"},
+	LevelDB:  {checksum: checksumCRC32C},
+}
+
 const (
 	blockSize       = 4 << 10 // a block of more than one row is at most this large
 	blockFull       = blockSize * 9 / 10

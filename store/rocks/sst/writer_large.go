@@ -3,11 +3,9 @@ package sst
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"slices"
 
 	"github.com/klauspost/compress/s2"
-	"github.com/zeebo/xxh3"
 
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -121,9 +119,9 @@ func (r *largeRow) packedSize(room []byte, most int) (size int) {
 
 // write writes the block and returns its trailer.
 func (r *largeRow) write(w *Writer, codec byte, room []byte) ([]byte, error) {
-	sum := blockSum{}
+	sum := summer{kind: formats[w.o.Format].checksum}
 	put := func(b []byte) error {
-		sum.add(w.o.Format, b)
+		sum.write(b)
 		_, err := w.out.Write(b)
 		return err
 	}
@@ -132,29 +130,7 @@ func (r *largeRow) write(w *Writer, codec byte, room []byte) ([]byte, error) {
 		pieces = func(f func([]byte) error) error { return r.pack(room, f) }
 	}
 	err := pieces(put)
-	return binary.LittleEndian.AppendUint32([]byte{codec}, sum.end(w.o.Format, codec)), err
-}
-
-// blockSum computes the checksum of a block from its pieces.
-type blockSum struct {
-	crc uint32
-	xxh xxh3.Hasher
-}
-
-func (s *blockSum) add(f Format, b []byte) {
-	if f == RocksDB5 {
-		s.xxh.Write(b)
-		return
-	}
-	s.crc = crc32.Update(s.crc, base.Castagnoli, b)
-}
-
-// end returns the checksum of the block with its codec byte.
-func (s *blockSum) end(f Format, codec byte) uint32 {
-	if f == RocksDB5 {
-		return withCodec(s.xxh.Sum64(), codec)
-	}
-	return base.MaskCRC(crc32.Update(s.crc, base.Castagnoli, []byte{codec}))
+	return binary.LittleEndian.AppendUint32([]byte{codec}, sum.with(codec)), err
 }
 
 // Snappy literals: the two low bits of the tag are 0; the bits above are the length minus one or, from 60 on, 59 plus

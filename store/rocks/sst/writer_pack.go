@@ -2,12 +2,9 @@ package sst
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 
 	"github.com/klauspost/compress/s2"
-	"github.com/zeebo/xxh3"
 
-	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
 
@@ -104,16 +101,7 @@ func packBlock(dst, raw []byte, f Format, compress bool) []byte {
 // appendTrailer appends the trailer of the stored block that starts at offset at.
 func appendTrailer(dst []byte, at int, codec byte, f Format) []byte {
 	dst = append(dst, codec)
-	return binary.LittleEndian.AppendUint32(dst, f.checksum(dst[at:]))
-}
-
-// checksum returns the checksum of a block and its codec byte.
-func (f Format) checksum(b []byte) uint32 {
-	if f == RocksDB5 {
-		n := len(b) - 1
-		return withCodec(xxh3.Hash(b[:n]), b[n])
-	}
-	return base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
+	return binary.LittleEndian.AppendUint32(dst, checksum(formats[f].checksum, dst[at:]))
 }
 
 // withCodec mixes the codec byte into the XXH3 of a block (ModifyChecksumForLastByte of table/format.cc).

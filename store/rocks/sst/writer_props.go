@@ -1,6 +1,7 @@
 package sst
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -69,8 +70,8 @@ func (p *propertyList) counts(w *Writer, dataSize uint64) {
 
 func (p *propertyList) options(w *Writer) {
 	p.text("comparator", w.o.Comparer.Name)
-	p.text("merge.operator", nameOr(w.o.Merger))
-	p.text("filter.policy", w.o.Format.filterPolicy())
+	p.text("merge.operator", cmp.Or(w.o.Merger, noName))
+	p.text("filter.policy", formats[w.o.Format].filterPolicy)
 	p.text("prefix.extractor.name", noName)
 	p.text("property.collectors", "[]")
 	p.text("compression", "Snappy")
@@ -95,13 +96,6 @@ func (p *propertyList) external() {
 
 // noName is RocksDB's placeholder for an unset name.
 const noName = "nullptr"
-
-func nameOr(s string) string {
-	if s == "" {
-		return noName
-	}
-	return s
-}
 
 func flag(b bool) uint64 {
 	if b {

@@ -58,14 +58,6 @@ func (w *Writer) tail() {
 // filterName is the filter policy that all RocksDB versions look for.
 const filterName = "rocksdb.BuiltinBloomFilter"
 
-// filterPolicy is the policy name that RocksDB of the format's time writes into the properties.
-func (f Format) filterPolicy() string {
-	if f == RocksDB5 {
-		return "bloomfilter"
-	}
-	return filterName
-}
-
 // put appends a block to the file.
 func (w *Writer) put(raw []byte, compress bool) blocks.Handle {
 	at := len(w.buf)
@@ -99,21 +91,7 @@ func (f Format) appendFooter(dst []byte, metaindex, index blocks.Handle) []byte 
 	if f == LevelDB {
 		return binary.LittleEndian.AppendUint64(append(dst, handles...), magicLevelDB)
 	}
-	dst = append(append(dst, f.checksumType()), handles...)
-	dst = binary.LittleEndian.AppendUint32(dst, f.version())
+	dst = append(append(dst, formats[f].checksum), handles...)
+	dst = binary.LittleEndian.AppendUint32(dst, formats[f].version)
 	return binary.LittleEndian.AppendUint64(dst, magicRocksDB)
-}
-
-func (f Format) version() uint32 {
-	if f == RocksDB5 {
-		return 5
-	}
-	return 2
-}
-
-func (f Format) checksumType() byte {
-	if f == RocksDB5 {
-		return checksumXXH3
-	}
-	return checksumCRC32C
 }
