@@ -48,6 +48,9 @@ func (ks *Keyspace) getFrom(r *Run, key []byte) (value []byte, tr uint64, ok boo
 		return nil, 0, true
 	}
 	t := r.Tables[n]
+	if n+1 < len(r.Tables) && bytes.Equal(r.Tables[n+1].First, key) { // its versions are in two tables
+		return nil, 0, false
+	}
 	info, err := t.Load()
 	if err != nil || info.TombErr != nil {
 		return nil, 0, false

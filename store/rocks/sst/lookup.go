@@ -16,21 +16,37 @@ func (r *Reader) Find(key []byte) (b *blocks.Kept, ok bool) {
 	if r.opts.Hot == nil || r.opts.Salvage {
 		return nil, false
 	}
-	h, sep, ok := r.findIn(r.info.Index, "index", key)
-	if ok && sep != nil && r.info.IndexType == indexTwoLevel {
-		h, sep, ok = r.findIn(h, fieldPartition, key)
+	x, ok := r.findIn(r.info.Index, "index", key)
+	two := r.info.IndexType == indexTwoLevel
+	if x != nil && two {
+		x, ok = r.findIn(x.handle, fieldPartition, key)
 	}
-	if !ok || sep == nil {
+	if x == nil {
 		return nil, ok
 	}
-	if r.opts.Comparer.Compare(sep, key) == 0 { // the next block may have other versions of the key, and newer ones in disorder
+	b = r.sortedBlock(x)
+	if b == nil || r.opts.Comparer.Compare(x.sep(), key) > 0 {
+		return b, b != nil
+	}
+	more, err := x.next() // the next block may have versions of the key, too, and newer ones in disorder
+	if !more || err != nil {
+		return b, err == nil && !two
+	}
+	next := r.sortedBlock(x)
+	if next == nil {
 		return nil, false
 	}
-	block := r.keptBlock(h)
-	if block == nil {
-		return nil, false
+	_, _, found := next.Get(key)
+	return b, !found
+}
+
+// sortedBlock returns the block at an entry of the index; nil if it is not kept, or not sorted.
+func (r *Reader) sortedBlock(x *indexBlock) *blocks.Kept {
+	b := r.keptBlock(x.handle)
+	if b == nil || !b.Sorted(x.sep()) {
+		return nil
 	}
-	return block, block.Sorted(sep)
+	return b
 }
 
 // keptBlock returns a data block that Hot keeps; nil if it is too large to keep, or damaged.
@@ -55,23 +71,23 @@ func (r *Reader) keptBlock(h blocks.Handle) *blocks.Kept {
 	return kept
 }
 
-// findIn returns the entry of an index block that a key belongs to; sep is nil after the last.
-func (r *Reader) findIn(h blocks.Handle, field string, key []byte) (at blocks.Handle, sep []byte, ok bool) {
+// findIn moves to the entry of an index block that a key belongs to; nil after the last.
+func (r *Reader) findIn(h blocks.Handle, field string, key []byte) (x *indexBlock, ok bool) {
 	index, ok := r.opts.Hot.Get(r, h.Off).(*keptIndex)
 	if !ok {
 		if index = r.keepIndex(h, field); index == nil {
-			return at, nil, false
+			return nil, false
 		}
 	}
-	var x indexBlock
+	x = new(indexBlock)
 	if x.open(index.b, index.props) != nil {
-		return at, nil, false
+		return nil, false
 	}
 	found, err := x.seek(r.opts.Comparer.Compare, key)
 	if err != nil || !found {
-		return at, nil, err == nil
+		return nil, err == nil
 	}
-	return x.handle, x.sep(), true
+	return x, true
 }
 
 // keepIndex checks an index block; nil if it has a fault.
