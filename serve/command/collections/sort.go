@@ -14,11 +14,8 @@ import (
 	"kvferry/serve/resp"
 )
 
-func sortCommands() []command.Command {
-	return []command.Command{
-		command.Of("sort", -2, "write movablekeys", 1, 1, 1, sortOf(false)),
-		command.Of("sort_ro", -2, "readonly movablekeys", 1, 1, 1, sortOf(true)),
-	}
+var sortCommands = command.Functions{
+	"sort": sortOf(false), "sort_ro": sortOf(true),
 }
 
 // sortable are the types that SORT takes.

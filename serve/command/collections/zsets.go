@@ -11,28 +11,14 @@ import (
 	"kvferry/serve/resp"
 )
 
-func zsetCommands() []command.Command {
-	return []command.Command{
-		command.Of("zcard", 2, "readonly fast", 1, 1, 1, command.LengthOf(record.ZSet)),
-		command.Of("zscore", 3, "readonly fast", 1, 1, 1, zscore),
-		command.Of("zmscore", -3, "readonly fast", 1, 1, 1, zmscore),
-		command.Of("zrank", 3, "readonly fast", 1, 1, 1, zrank(false)),
-		command.Of("zrevrank", 3, "readonly fast", 1, 1, 1, zrank(true)),
-		command.Of("zcount", 4, "readonly fast", 1, 1, 1, zcount),
-		command.Of("zlexcount", 4, "readonly fast", 1, 1, 1, zlexcount),
-		command.Of("zrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{auto: true})),
-		command.Of("zrevrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{rev: true})),
-		command.Of("zrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore})),
-		command.Of("zrevrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore, rev: true})),
-		command.Of("zrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex})),
-		command.Of("zrevrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex, rev: true})),
-		command.Of("zrandmember", -2, "readonly", 1, 1, 1, randomOf(record.ZSet)),
-		command.Of("zscan", -3, "readonly", 1, 1, 1, command.ScanOf(record.ZSet)),
-		command.Of("zinter", -3, "readonly movablekeys", 0, 0, 0, combineZsets(inter)),
-		command.Of("zunion", -3, "readonly movablekeys", 0, 0, 0, combineZsets(union)),
-		command.Of("zdiff", -3, "readonly movablekeys", 0, 0, 0, combineZsets(diff)),
-		command.Of("zintercard", -3, "readonly movablekeys", 0, 0, 0, zintercard),
-	}
+var zsetCommands = command.Functions{
+	"zcard": command.LengthOf(record.ZSet), "zscore": zscore, "zmscore": zmscore, "zrank": zrank(false),
+	"zrevrank": zrank(true), "zcount": zcount, "zlexcount": zlexcount, "zrange": zrangeOf(zrangeOptions{auto: true}),
+	"zrevrange": zrangeOf(zrangeOptions{rev: true}), "zrangebyscore": zrangeOf(zrangeOptions{by: byScore}),
+	"zrevrangebyscore": zrangeOf(zrangeOptions{by: byScore, rev: true}), "zrangebylex": zrangeOf(zrangeOptions{by: byLex}),
+	"zrevrangebylex": zrangeOf(zrangeOptions{by: byLex, rev: true}), "zrandmember": randomOf(record.ZSet),
+	"zscan": command.ScanOf(record.ZSet), "zinter": combineZsets(inter), "zunion": combineZsets(union),
+	"zdiff": combineZsets(diff), "zintercard": zintercard,
 }
 
 // scores returns the scores of members; nil for missing ones.
