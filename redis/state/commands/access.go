@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"slices"
+
 	"kvferry/internal/shared/argument"
 	"kvferry/redis/state"
 )
@@ -109,10 +111,8 @@ func moveKeys(s *state.Server, a [][]byte) []use {
 
 // replaced is the access to a target: with REPLACE its old value does not count.
 func replaced(options [][]byte) access {
-	for _, option := range options {
-		if argument.Is(option, "REPLACE") {
-			return writes
-		}
+	if slices.ContainsFunc(options, func(option []byte) bool { return argument.Is(option, "REPLACE") }) {
+		return writes
 	}
 	return update
 }

@@ -114,20 +114,12 @@ func (o *sortRun) compare(x, y *sorted) int {
 	switch {
 	case !o.Alpha:
 		return cmp.Or(cmp.Compare(x.score, y.score), bytes.Compare(x.value, y.value))
-	case x.none || y.none:
-		return boolCompare(!x.none, !y.none)
-	}
-	return bytes.Compare(x.text, y.text)
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
+	case x.none && !y.none:
+		return -1
+	case y.none && !x.none:
 		return 1
 	}
-	return -1
+	return bytes.Compare(x.text, y.text)
 }
 
 // lookup resolves a pattern of BY or GET: its first * becomes the element; key->field is a hash's field.

@@ -97,7 +97,7 @@ func geosearch(form geo.Form, readOnly bool) func(*command.Call) error {
 		}
 		g := geo.Search{Command: string(c.Args[0]), Form: form, ReadOnly: readOnly, Missing: !there,
 			Member:  func(name []byte) (geo.Point, error) { return placeOf(c, name) },
-			Unknown: func([]byte) error { return argument.ErrSyntax }}
+			Unknown: unknownOption}
 		if err := g.Read(c.Args[2:]); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ var sortable = record.Of(record.List, record.Set, record.ZSet)
 func sortOf(readOnly bool) func(*command.Call) error {
 	return func(c *command.Call) (err error) {
 		var o argument.SortOptions
-		if err := o.Read(c.Args[2:], readOnly, func([]byte) error { return argument.ErrSyntax }); err != nil {
+		if err := o.Read(c.Args[2:], readOnly, unknownOption); err != nil {
 			return err
 		}
 		if o.Store != nil {
