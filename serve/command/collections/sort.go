@@ -111,13 +111,9 @@ func weigh(c *command.Call, to, elems *extsort.Sorter, o *argument.SortOptions) 
 
 // addWeighed adds an element with its weight. Elements without a weight are 0, or come before all texts.
 func addWeighed(to *extsort.Sorter, o *argument.SortOptions, elem, weight []byte, there bool) error {
-	at, key := uint64(command.Number(there)), weight
-	if !o.Alpha {
-		score, err := argument.SortScore(weight)
-		if err != nil {
-			return err
-		}
-		at, key = record.RankScore(score), elem
+	at, key, err := o.Rank(elem, weight, there)
+	if err != nil {
+		return err
 	}
 	if o.Desc {
 		at = ^at
