@@ -55,7 +55,7 @@ func startCluster(t *testing.T) (*fake.Caller, *serve.Cluster) {
 	}
 	_, f := fake.New(t, "string b 1", "string {b}2 2", "string c 3", "hash {b}h f=v")
 	again := &command.Server{Keys: f, Now: fake.Now, Memory: 64 << 20, TempDir: t.TempDir(), Route: n.Route}
-	again.Init(append(serve.Commands(), n.Commands()...)...)
+	again.Init(serve.Commands(n.Commands())...)
 	t.Cleanup(func() {
 		if err := again.Close(); err != nil {
 			t.Error(err)

@@ -14,22 +14,14 @@ import (
 )
 
 // Commands returns the commands of a cluster.
-func (c *Cluster) Commands() []command.Command {
-	subs := map[string]command.Command{
-		"info":            {Arity: 2, Run: c.info},
-		"myid":            {Arity: 2, Run: func(call *command.Call) error { call.W.BulkString(c.self.id()); return nil }},
-		"myshardid":       {Arity: 2, Run: func(call *command.Call) error { call.W.BulkString(c.self.id()); return nil }},
-		"nodes":           {Arity: 2, Run: c.list},
-		"slots":           {Arity: 2, Run: c.slots},
-		"shards":          {Arity: 2, Run: c.shards},
-		"links":           {Arity: 2, Run: none},
-		"replicas":        {Arity: 3, Run: none},
-		"slaves":          {Arity: 3, Run: none},
-		"keyslot":         {Arity: 3, Run: func(call *command.Call) error { call.W.Int(int64(keyslot.Of(call.Args[2]))); return nil }},
-		"countkeysinslot": {Arity: 3, Flags: "stale", Run: c.countKeys},
-		"getkeysinslot":   {Arity: 4, Flags: "stale", Run: c.getKeys},
+func (c *Cluster) Commands() command.Functions {
+	id := func(call *command.Call) error { call.W.BulkString(c.self.id()); return nil }
+	return command.Functions{
+		"cluster|info": c.info, "cluster|myid": id, "cluster|myshardid": id, "cluster|nodes": c.list, "cluster|slots": c.slots,
+		"cluster|shards": c.shards, "cluster|links": none, "cluster|replicas": none, "cluster|slaves": none,
+		"cluster|keyslot":         func(call *command.Call) error { call.W.Int(int64(keyslot.Of(call.Args[2]))); return nil },
+		"cluster|countkeysinslot": c.countKeys, "cluster|getkeysinslot": c.getKeys,
 	}
-	return []command.Command{command.Container("cluster", "loading stale", subs)}
 }
 
 func none(call *command.Call) error { call.W.Header(resp.Array, 0); return nil }

@@ -463,7 +463,7 @@ func TestManyClients(t *testing.T) {
 func TestHijack(t *testing.T) {
 	table := func(s *command.Server) {}
 	r := start(t, dataset(t), table, nil)
-	r.Init(command.Command{Name: "sync", Arity: 1, Run: func(c *command.Call) error {
+	r.Init(command.Functions{"sync": func(c *command.Call) error {
 		c.W.OK()
 		c.Hijack(func(_ context.Context, conn net.Conn, rest []byte) error {
 			_, err := fmt.Fprintf(conn, "+%s\r\n", rest)

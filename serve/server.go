@@ -36,12 +36,12 @@ type Server struct {
 }
 
 // Commands returns the commands on keys and values, and some more, which replace others of their name.
-func Commands(more ...command.Command) []command.Command {
+func Commands(more ...command.Functions) []command.Functions {
 	return slices.Concat(keys.Commands(), collections.Commands(), more)
 }
 
 // New completes a server, which answers all commands and some more.
-func New(s *command.Server, more ...command.Command) *Server {
+func New(s *command.Server, more ...command.Functions) *Server {
 	s.Init(Commands(more...)...)
 	var id [20]byte
 	_, _ = rand.Read(id[:]) // does not fail

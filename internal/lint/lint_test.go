@@ -70,10 +70,10 @@ var rules = slices.Concat(redisRules, []rule{
 	{"inspect/stats", []string{"inspect", "inspect/redismem", "format", "store", "record", "internal/"}, "counting does not ask what the others do"},
 	{"inspect/", []string{"inspect", "format", "store", "record", "internal/"}, "what one command computes does not ask what the others do"},
 	{"serve/resp", []string{"record"}, "a protocol does not ask what is served"},
-	{"serve/command", []string{"serve/resp", "record", "internal/"}, "what commands share stands below all of them"},
+	{"serve/command", []string{"serve/resp", "redis/syntax", "record", "internal/"}, "what commands share stands below all of them"},
 	{"serve/command/fake", []string{"serve", "serve/command", "serve/resp", "record", "internal/"}, "it is a dataset, and knows no command"},
-	{"serve/command/keys", []string{"inspect/redismem", "serve/command", "serve/resp", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
-	{"serve/command/", []string{"serve/command", "serve/resp", "record", "internal/"}, "commands on one type need no others"},
+	{"serve/command/keys", []string{"inspect/redismem", "serve/command", "serve/resp", "redis/syntax", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
+	{"serve/command/", []string{"serve/command", "serve/resp", "redis/syntax", "record", "internal/"}, "commands on one type need no others"},
 	{"serve/keyspace", []string{"serve/command", "inspect", "format", "store", "record", "internal/"}, "it finds keys, and answers nobody"},
 	{"serve/master", []string{"serve/command", "serve/resp", "convert", "redis", "redis/rdb", "record", "internal/"}, "it streams what conversions pass on, and reads no keys for commands"},
 	{"serve", []string{"serve/", "record", "internal/"}, "connections do not ask what is served"},
@@ -94,6 +94,7 @@ var rules = slices.Concat(redisRules, []rule{
 // redisRules are those of the parts of a replay and of live servers.
 var redisRules = []rule{
 	{"redis/live/server", []string{"format", "redis/rdb", "record", "internal/"}, "a connection does not ask what goes over it"},
+	{"redis/syntax", []string{"internal/shared/argument"}, "what commands look like does not ask who runs them"},
 	{"redis/state", []string{"redis/rdb", "record", "internal/"}, "how values are kept, and what commands share, knows no commands"},
 }
 

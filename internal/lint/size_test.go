@@ -29,7 +29,7 @@ var floors = []floor{
 	{"system, text and passes", "internal/sys internal/text internal/pass", 9561},
 	{"convert", "convert", 7310},
 	{"inspect", "inspect", 9760},
-	{"serve", "serve", 9003},
+	{"serve", "serve", 8650},
 	{"command", "cmd", 9860},
 	{"library", ". docs examples", 558},
 }

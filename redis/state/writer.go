@@ -52,6 +52,18 @@ func (w Writer) Known() bool {
 // a node imports, and no other server that is known.
 func (w Writer) TakesUnsummed() bool { return !w.Known() || !w.Valkey && w.compare(8, 4) >= 0 }
 
+// Since returns the first servers with a command, of both kinds; nil if any may have it, as all commands up to Redis 7.2, from
+// which Valkey forked.
+func Since(redis, valkey string) (first []Writer) {
+	if w, ok := ParseWriter("redis-ver", redis); ok && w.compare(7, 2) > 0 {
+		first = append(first, w)
+	}
+	if w, ok := ParseWriter("valkey-ver", valkey); ok {
+		first = append(first, w)
+	}
+	return first
+}
+
 // Wrote takes a command that came with one of some versions as a sign that a newer server has written to the log since.
 func (w *Writer) Wrote(since []Writer) {
 	if w.Major == 0 || len(since) == 0 {

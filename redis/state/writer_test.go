@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"testing"
 
 	"kvferry/internal/shared/keyslot"
@@ -72,4 +73,14 @@ func TestImport(t *testing.T) {
 		}
 	}
 	s.EndImport("none", true)
+}
+
+// TestSince: commands up to Redis 7.2 are in all servers; later ones came with a version of either.
+func TestSince(t *testing.T) {
+	for in, want := range map[[2]string]string{{"2.0.0", ""}: "[]", {"7.2.0", ""}: "[]", {"", ""}: "[]", {"7.4.0", "9.0"}: "[Redis 7.4 Valkey 9.0]",
+		{"8.10", ""}: "[Redis 8.10]", {"", "9.0"}: "[Valkey 9.0]"} {
+		if got := fmt.Sprint(Since(in[0], in[1])); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
 }

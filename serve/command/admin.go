@@ -1,39 +1,17 @@
 package command
 
 import (
-	_ "embed"
 	"fmt"
 	"slices"
-	"strings"
 
 	"kvferry/internal/shared/argument"
+	"kvferry/redis/syntax"
 	"kvferry/serve/resp"
 )
 
-// docs has a line for each command: name, version that brought it, group and summary, from COMMAND DOCS of Redis 7.0. Later
-// commands have no summary.
-//
-//go:embed docs.txt
-var docs string
-
-// doc is what COMMAND DOCS shows of a command.
-type doc struct{ since, group, summary string }
-
-// docsOf parses docs.
-func docsOf() map[string]doc {
-	out := map[string]doc{}
-	for line := range strings.Lines(docs) {
-		if f := strings.Split(strings.TrimSpace(line), "|"); len(f) >= 4 { // the name of a subcommand has a | itself
-			n := len(f) - 3
-			out[strings.Join(f[:n], "|")] = doc{f[n], f[n+1], f[n+2]}
-		}
-	}
-	return out
-}
-
 // commandDocs replies with documents of commands: of some, or of all.
 func commandDocs(c *Call) error {
-	all, names := docsOf(), c.Server.Table.names
+	names := c.Server.Table.names
 	if len(c.Args) > 2 {
 		names = nil
 		for _, name := range c.Args[2:] {
@@ -44,9 +22,9 @@ func commandDocs(c *Call) error {
 	}
 	c.W.Header(resp.Map, int64(len(names)))
 	for _, name := range names {
-		d := all[name]
+		row := syntax.Commands()[name]
 		c.W.BulkString(name)
-		c.W.Pairs("summary", d.summary, "since", d.since, "group", d.group)
+		c.W.Pairs("summary", row.Summary, "since", row.Since, "group", row.Group)
 	}
 	return nil
 }
@@ -92,8 +70,8 @@ func inCategory(name string) func(*Command) bool {
 	if i < 0 {
 		return nil
 	}
-	all, group := docsOf(), categories[i][1]
-	return func(c *Command) bool { return group != "" && all[c.Name].group == group || group == "" && c.in(name) }
+	group := categories[i][1]
+	return func(c *Command) bool { return group != "" && c.Group == group || group == "" && c.in(name) }
 }
 
 // choose returns the names of the commands and subcommands that meet a condition. A nil condition chooses no command.

@@ -174,8 +174,8 @@ func Timeout(arg []byte) error {
 }
 
 // Wait returns WAIT, which replies with the number of replicas at once.
-func Wait(replicas func() int64) Command {
-	return Of("wait", 3, "noscript", 0, 0, 0, func(c *Call) error {
+func Wait(replicas func() int64) func(*Call) error {
+	return func(c *Call) error {
 		if _, err := argument.ParseInt(c.Args[1]); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func Wait(replicas func() int64) Command {
 		}
 		c.W.Int(replicas())
 		return nil
-	})
+	}
 }
 
 // has reports whether a connection is open.

@@ -11,32 +11,32 @@ import (
 	"kvferry/serve/resp"
 )
 
-func connectionCommands() []Command {
-	return []Command{
-		Of("ping", -1, "fast", 0, 0, 0, ping),
-		Of("echo", 2, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Bulk(c.Args[1]); return nil }),
-		Of("hello", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, hello),
-		Of("auth", -2, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, auth),
-		Of("select", 2, "loading stale fast", 0, 0, 0, selectDB),
-		Of("quit", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, quit),
-		Of("reset", 1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, reset),
-		Container("client", "noscript loading stale", clientSubs),
-		commandsOfCommand(),
-		Container("config", "admin noscript loading stale", configSubs),
-		Of("info", -1, "loading stale", 0, 0, 0, info),
-		Container("module", "admin noscript", moduleSubs),
-		Container("cluster", "loading stale", clusterSubs),
-		Container("acl", "noscript loading stale", aclSubs),
-		Container("slowlog", "admin loading stale", slowlogSubs),
-		Container("latency", "admin noscript loading stale", latencySubs),
-		Of("time", 1, "loading stale fast", 0, 0, 0, clock),
-		Of("lastsave", 1, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Int(c.Server.Now.Unix()); return nil }),
-		Of("role", 1, "noscript loading stale fast", 0, 0, 0, role),
-		Of("readonly", 1, "loading stale fast", 0, 0, 0, inCluster),
-		Of("readwrite", 1, "loading stale fast", 0, 0, 0, inCluster),
-		Of("asking", 1, "fast", 0, 0, 0, inCluster),
-		Wait(func() int64 { return 0 }),
-	}
+var connectionCommands = Functions{
+	"ping": ping, "echo": func(c *Call) error { c.W.Bulk(c.Args[1]); return nil }, "hello": hello, "auth": auth,
+	"select": selectDB, "quit": quit, "reset": reset, "info": info, "time": clock,
+	"lastsave": func(c *Call) error { c.W.Int(c.Server.Now.Unix()); return nil }, "role": role, "readonly": inCluster,
+	"readwrite": inCluster, "asking": inCluster, "wait": Wait(func() int64 { return 0 }),
+	"command": commands, "command|count": func(c *Call) error { c.W.Int(int64(len(c.Server.Table.names))); return nil },
+	"command|docs": commandDocs, "command|info": commandInfo, "command|list": commandList, "command|getkeys": commandGetKeys,
+	"client|id": func(c *Call) error { c.W.Int(c.Client.ID); return nil }, "client|getname": clientGetName,
+	"client|setname": clientSetName, "client|setinfo": ok, "client|list": clientList,
+	"client|info": func(c *Call) error { c.W.Verbatim(c.Client.line() + "\n"); return nil }, "client|kill": clientKill,
+	"client|reply": clientReply, "client|no-evict": onOff, "client|no-touch": onOff, "client|tracking": clientTracking,
+	"client|trackinginfo": trackingInfo, "client|caching": clientCaching,
+	"client|getredir": func(c *Call) error { c.W.Int(c.Client.tracking.redirectOf()); return nil },
+	"client|unblock":  clientUnblock, "client|pause": clientPause, "client|unpause": ok, "config|get": configGet,
+	"config|resetstat": ok,
+	"config|set": func(*Call) error {
+		return argument.Refuse("ERR kvferry serve has no settings to change: see kvferry serve --help")
+	},
+	"module|list": empty, "cluster|info": noCluster, "cluster|slots": noCluster, "cluster|shards": noCluster,
+	"cluster|nodes": noCluster, "cluster|myid": noCluster,
+	"acl|whoami": func(c *Call) error { c.W.BulkString("default"); return nil }, "acl|list": aclList, "acl|cat": aclCat,
+	"acl|getuser": aclGetUser, "acl|log": aclLog, "acl|dryrun": aclDryrun,
+	"acl|users":   func(c *Call) error { c.W.Header(resp.Array, 1); c.W.BulkString("default"); return nil },
+	"slowlog|get": slowlogGet, "slowlog|reset": ok, "slowlog|len": func(c *Call) error { c.W.Int(0); return nil },
+	"latency|latest": empty, "latency|history": empty, "latency|histogram": latencyHistogram,
+	"latency|reset": func(c *Call) error { c.W.Int(0); return nil },
 }
 
 func ok(c *Call) error { c.W.OK(); return nil }
@@ -230,39 +230,6 @@ func role(c *Call) error {
 	c.W.List("master", 0, []string(nil))
 	return nil
 }
-
-var (
-	moduleSubs  = map[string]Command{"list": {Arity: 2, Run: empty}}
-	slowlogSubs = map[string]Command{"get": {Arity: -2, Run: slowlogGet}, "reset": {Arity: 2, Run: ok},
-		"len": {Arity: 2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
-	latencySubs = map[string]Command{"latest": {Arity: 2, Run: empty}, "history": {Arity: 3, Run: empty}, "histogram": {Arity: -2, Run: latencyHistogram},
-		"reset": {Arity: -2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
-	aclSubs = map[string]Command{"whoami": {Arity: 2, Run: func(c *Call) error { c.W.BulkString("default"); return nil }},
-		"list": {Arity: 2, Run: aclList}, "cat": {Arity: -2, Run: aclCat}, "getuser": {Arity: 3, Run: aclGetUser}, "log": {Arity: -2, Run: aclLog},
-		"dryrun": {Arity: -4, Run: aclDryrun},
-		"users":  {Arity: 2, Run: func(c *Call) error { c.W.Header(resp.Array, 1); c.W.BulkString("default"); return nil }}}
-	clusterSubs = map[string]Command{"info": {Arity: 2, Run: noCluster}, "slots": {Arity: 2, Run: noCluster}, "shards": {Arity: 2, Run: noCluster},
-		"nodes": {Arity: 2, Run: noCluster}, "myid": {Arity: 2, Run: noCluster}}
-	configSubs = map[string]Command{"get": {Arity: -3, Run: configGet}, "resetstat": {Arity: 2, Run: ok},
-		"set": {Arity: -4, Run: func(*Call) error {
-			return argument.Refuse("ERR kvferry serve has no settings to change: see kvferry serve --help")
-		}}}
-	clientSubs = map[string]Command{
-		"id":       {Arity: 2, Run: func(c *Call) error { c.W.Int(c.Client.ID); return nil }},
-		"getname":  {Arity: 2, Run: clientGetName},
-		"setname":  {Arity: 3, Run: clientSetName},
-		"setinfo":  {Arity: 4, Run: ok},
-		"list":     {Arity: -2, Run: clientList},
-		"info":     {Arity: 2, Run: func(c *Call) error { c.W.Verbatim(c.Client.line() + "\n"); return nil }},
-		"kill":     {Arity: -3, Run: clientKill},
-		"reply":    {Arity: 3, Run: clientReply},
-		"no-evict": {Arity: 3, Run: onOff},
-		"no-touch": {Arity: 3, Run: onOff},
-		"tracking": {Arity: -3, Run: clientTracking}, "trackinginfo": {Arity: 2, Run: trackingInfo}, "caching": {Arity: 3, Run: clientCaching},
-		"getredir": {Arity: 2, Run: func(c *Call) error { c.W.Int(c.Client.tracking.redirectOf()); return nil }},
-		"unblock":  {Arity: -3, Run: clientUnblock}, "pause": {Arity: -3, Run: clientPause}, "unpause": {Arity: 2, Run: ok},
-	}
-)
 
 func slowlogGet(c *Call) error {
 	if len(c.Args) > 2 {

@@ -149,26 +149,13 @@ func commands(c *Call) error {
 	return nil
 }
 
-func commandsOfCommand() Command {
-	cmd := Container("command", "loading stale", map[string]Command{
-		"count":   {Arity: 2, Run: func(c *Call) error { c.W.Int(int64(len(c.Server.Table.names))); return nil }},
-		"docs":    {Arity: -2, Run: commandDocs},
-		"info":    {Arity: -2, Run: commandInfo},
-		"list":    {Arity: -2, Run: commandList},
-		"getkeys": {Arity: -3, Run: commandGetKeys},
-	})
-	cmd.Arity, cmd.Flags, cmd.Run = -1, "loading stale", commands
-	return cmd
-}
-
 func (c *Call) describe(cmd *Command) {
 	w := c.W
 	w.Header(resp.Array, 10)
 	w.BulkString(cmd.Name)
 	w.Int(int64(cmd.Arity))
-	flags := strings.Fields(cmd.Flags)
-	w.Header(resp.Set, int64(len(flags)))
-	for _, f := range flags {
+	w.Header(resp.Set, int64(len(cmd.Flags)))
+	for _, f := range cmd.Flags {
 		w.Simple(f)
 	}
 	w.Int(int64(cmd.First))
@@ -228,7 +215,7 @@ func commandGetKeys(c *Call) error {
 	case !cmd.fits(len(args)):
 		return argument.Refuse("ERR Invalid number of arguments specified for command")
 	}
-	keys := slices.Collect(cmd.keys(args))
+	keys := cmd.keys(args)
 	if len(keys) == 0 && !cmd.Has("no_mandatory_keys") {
 		return argument.Refuse("ERR Invalid arguments specified for command")
 	}

@@ -50,7 +50,7 @@ type Server struct {
 }
 
 // Init completes a server: its fields are set.
-func (s *Server) Init(more ...Command) {
+func (s *Server) Init(more ...Functions) {
 	s.Table, s.gate, s.Started = NewTable(more...), newGate(s.Memory), time.Now()
 	s.loading.Store(s.Keys == nil)
 }

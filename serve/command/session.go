@@ -36,26 +36,21 @@ type tracking struct {
 	prefixes []string
 }
 
-func sessionCommands() []Command {
-	const pubsub = "pubsub noscript loading stale"
-	return []Command{
-		Of("multi", 1, "noscript loading stale fast allow_busy", 0, 0, 0, multi),
-		Of("exec", 1, "noscript loading stale skip_slowlog", 0, 0, 0, exec),
-		Of("discard", 1, "noscript loading stale fast allow_busy", 0, 0, 0, discard),
-		Of("watch", -2, "noscript loading stale fast allow_busy", 1, -1, 1, watch),
-		Of("unwatch", 1, "noscript loading stale fast allow_busy", 0, 0, 0, ok),
-		Of("subscribe", -2, pubsub, 0, 0, 0, subscribe(channels)),
-		Of("psubscribe", -2, pubsub, 0, 0, 0, subscribe(patterns)),
-		Of("ssubscribe", -2, pubsub, 1, -1, 1, subscribe(shardChannels)),
-		Of("unsubscribe", -1, pubsub, 0, 0, 0, unsubscribe(channels)),
-		Of("punsubscribe", -1, pubsub, 0, 0, 0, unsubscribe(patterns)),
-		Of("sunsubscribe", -1, pubsub, 1, -1, 1, unsubscribe(shardChannels)),
-		Of("publish", 3, "pubsub loading stale fast", 0, 0, 0, zero),
-		Of("spublish", 3, "pubsub loading stale fast", 1, 1, 1, zero),
-		Container("pubsub", "pubsub loading stale", pubsubSubs),
-		Of("monitor", 1, "admin noscript loading stale", 0, 0, 0, ok),
-		Container("script", "noscript", scriptSubs),
-	}
+var sessionCommands = Functions{
+	"multi": multi, "exec": exec, "discard": discard, "watch": watch, "unwatch": ok, "subscribe": subscribe(channels),
+	"psubscribe": subscribe(patterns), "ssubscribe": subscribe(shardChannels), "unsubscribe": unsubscribe(channels),
+	"punsubscribe": unsubscribe(patterns), "sunsubscribe": unsubscribe(shardChannels), "publish": zero, "spublish": zero,
+	"monitor":         ok,
+	"pubsub|channels": noChannels, "pubsub|shardchannels": noChannels, "pubsub|numpat": zero, "pubsub|numsub": numSub,
+	"pubsub|shardnumsub": numSub,
+	"script|exists": func(c *Call) error {
+		c.W.Header(resp.Array, int64(len(c.Args)-2))
+		for range c.Args[2:] {
+			c.W.Int(0)
+		}
+		return nil
+	},
+	"script|flush": scriptFlush, "script|load": refuse(noScripts), "script|kill": NotBusy,
 }
 
 func zero(c *Call) error { c.W.Int(0); return nil }
@@ -254,11 +249,6 @@ func (c *Call) startOver() {
 	c.Client.tracking = tracking{}
 }
 
-var pubsubSubs = map[string]Command{
-	"channels": {Arity: -2, Run: noChannels}, "shardchannels": {Arity: -2, Run: noChannels}, "numpat": {Arity: 2, Run: zero},
-	"numsub": {Arity: -2, Run: numSub}, "shardnumsub": {Arity: -2, Run: numSub},
-}
-
 func noChannels(c *Call) error {
 	if len(c.Args) > 3 {
 		return argument.Refuse(fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try PUBSUB HELP.", cut(c.Args[1], 128)))
@@ -273,17 +263,6 @@ func numSub(c *Call) error {
 		c.W.Values(name, 0)
 	}
 	return nil
-}
-
-var scriptSubs = map[string]Command{
-	"exists": {Arity: -3, Run: func(c *Call) error {
-		c.W.Header(resp.Array, int64(len(c.Args)-2))
-		for range c.Args[2:] {
-			c.W.Int(0)
-		}
-		return nil
-	}},
-	"flush": {Arity: -2, Run: scriptFlush}, "load": {Arity: 3, Run: refuse(noScripts)}, "kill": {Arity: 2, Run: NotBusy},
 }
 
 func scriptFlush(c *Call) error {

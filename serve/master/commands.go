@@ -12,13 +12,11 @@ import (
 )
 
 // Commands returns the commands of replicas.
-func (m *Master) Commands() []command.Command {
-	return []command.Command{
-		{Name: "replconf", Arity: -1, Flags: "admin noscript loading stale allow_busy", Run: replconf},
-		{Name: "psync", Arity: -3, Flags: "admin noscript no_async_loading no_multi", Run: func(c *command.Call) error { return m.sync(c, true) }},
-		{Name: "sync", Arity: 1, Flags: "admin noscript no_async_loading no_multi", Run: func(c *command.Call) error { return m.sync(c, false) }},
-		{Name: "role", Arity: 1, Flags: "noscript loading stale fast", Run: m.role},
-		command.Wait(m.online),
+func (m *Master) Commands() command.Functions {
+	return command.Functions{
+		"replconf": replconf, "role": m.role, "wait": command.Wait(m.online),
+		"psync": func(c *command.Call) error { return m.sync(c, true) },
+		"sync":  func(c *command.Call) error { return m.sync(c, false) },
 	}
 }
 

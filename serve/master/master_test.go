@@ -68,7 +68,7 @@ func start(t *testing.T, path string, change func(*served)) *served {
 		t.Fatal(err)
 	}
 	s.addr = l.Addr().String()
-	server := serve.New(&command.Server{Keys: noKeys{}, MaxClients: 100, Info: s.Info}, s.Commands()...)
+	server := serve.New(&command.Server{Keys: noKeys{}, MaxClients: 100, Info: s.Info}, s.Commands())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx, l) }()

@@ -139,9 +139,9 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		return err
 	}
 	server, more := &serving.Server{Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
-		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir(), Info: m.Info}, m.Commands()
+		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir(), Info: m.Info}, []serving.Functions{m.Commands()}
 	if nodes != nil {
-		server.Route, more, d.Scan.Selection.Where = nodes.Route, append(more, nodes.Commands()...), nodes.Serves
+		server.Route, more, d.Scan.Selection.Where = nodes.Route, append(more, nodes.Commands()), nodes.Serves
 	}
 	if f.read.source.now.IsZero() {
 		server.Clock = a.Now

@@ -32,32 +32,26 @@ func ParseScores(lo, hi []byte) (*Bounds, error) {
 
 // ParseMembers reads a range of members: "[" or "(" and a member, - or +.
 func ParseMembers(lo, hi []byte) (*Bounds, error) {
-	b := new(Bounds)
-	bad := Refuse("ERR min or max not valid string range item")
-	end := func(e []byte, open, least, most *bool) ([]byte, error) {
-		switch {
-		case string(e) == "-":
-			*least = true
-		case string(e) == "+":
-			*most = true
-		case len(e) > 0 && (e[0] == '(' || e[0] == '['):
-			*open = e[0] == '('
-			return e[1:], nil
-		default:
-			return nil, bad
-		}
-		return nil, nil
-	}
+	b := &Bounds{fromAny: string(lo) == "-", toAny: string(hi) == "+", none: string(lo) == "+" || string(hi) == "-"}
 	var err error
-	var none1, none2 bool
-	if b.lo, err = end(lo, &b.openMin, &b.fromAny, &none1); err != nil {
+	if b.lo, b.openMin, err = parseMember(lo); err == nil {
+		b.hi, b.openMax, err = parseMember(hi)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if b.hi, err = end(hi, &b.openMax, &none2, &b.toAny); err != nil {
-		return nil, err
-	}
-	b.none = none1 || none2
 	return b, nil
+}
+
+// parseMember reads an end of a range of members; nil for - and +.
+func parseMember(end []byte) (member []byte, open bool, err error) {
+	switch {
+	case string(end) == "-" || string(end) == "+":
+		return nil, false, nil
+	case len(end) == 0 || end[0] != '(' && end[0] != '[':
+		return nil, false, Refuse("ERR min or max not valid string range item")
+	}
+	return end[1:], end[0] == '(', nil
 }
 
 // HasScore reports whether a score is in the range.

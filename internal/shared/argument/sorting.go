@@ -3,6 +3,8 @@ package argument
 import (
 	"bytes"
 	"slices"
+
+	"kvferry/record"
 )
 
 // SortOptions are the options of SORT.
@@ -77,11 +79,18 @@ func SortTarget(pattern, element []byte) (key, field []byte, ok bool) {
 	return slices.Concat(before, element, after), field, true
 }
 
-// SortScore parses a weight.
-func SortScore(b []byte) (float64, error) {
-	_, f, err := ParsePrefix(b)
-	if err != nil {
-		return 0, Refuse("ERR One or more scores can't be converted into double")
+// Rank returns by what an element is sorted: a number and then bytes. weight is the element or the value that BY names for it,
+// if there is one.
+func (o *SortOptions) Rank(elem, weight []byte, there bool) (rank uint64, then []byte, err error) {
+	switch {
+	case !o.Alpha:
+		_, score, err := ParsePrefix(weight)
+		if err != nil {
+			return 0, nil, Refuse("ERR One or more scores can't be converted into double")
+		}
+		return record.RankScore(score), elem, nil
+	case there:
+		return 1, weight, nil
 	}
-	return f, nil
+	return 0, nil, nil
 }

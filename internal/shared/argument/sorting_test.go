@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"kvferry/record"
 )
 
 func TestRead(t *testing.T) {
@@ -72,12 +74,20 @@ func TestRepeatedBy(t *testing.T) {
 
 func TestScore(t *testing.T) {
 	for in, want := range map[string]float64{"": 0, " 1.5": 1.5, "-2\x00x": -2} {
-		if f, err := SortScore([]byte(in)); f != want || err != nil {
-			t.Errorf("%q: %v, %v", in, f, err)
+		rank, _, err := new(SortOptions).Rank(nil, []byte(in), true)
+		if rank != record.RankScore(want) || err != nil {
+			t.Errorf("%q: %d, %v", in, rank, err)
+		}
+	}
+	for there, want := range map[bool]string{true: "1 weight", false: "0 "} {
+		o := SortOptions{Alpha: true}
+		rank, then, err := o.Rank([]byte("element"), []byte("weight"), there)
+		if fmt.Sprintf("%d %s", rank, then) != want || err != nil {
+			t.Errorf("texts: %d %s, %v, want %s", rank, then, err, want)
 		}
 	}
 	for _, in := range []string{"x", " ", "\n\x001"} {
-		if _, err := SortScore([]byte(in)); err == nil || !strings.Contains(err.Error(), "double") {
+		if _, _, err := new(SortOptions).Rank(nil, []byte(in), true); err == nil || !strings.Contains(err.Error(), "double") {
 			t.Errorf("%q: %v", in, err)
 		}
 	}

@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"slices"
+
 	"kvferry/internal/shared/argument"
 	"kvferry/redis/state"
 )
@@ -33,49 +35,26 @@ func uses(s *state.Server, how access, args ...[]byte) []use {
 	return out
 }
 
-// one is the finder of commands whose first argument is their only key.
-func one(how access) finder {
-	return func(s *state.Server, a [][]byte) []use { return uses(s, how, a[1]) }
-}
+// accesses maps the letters of the table.
+var accesses = map[byte]access{'r': reads, 'w': writes, 'u': update}
 
-// two is the finder of commands with two keys.
-func two(first, second access) finder {
-	return func(s *state.Server, a [][]byte) []use {
-		return append(uses(s, first, a[1]), uses(s, second, a[2])...)
+// uses returns the keys of a command, by its finder or by the table.
+func (c *command) uses(s *state.Server, a [][]byte) []use {
+	switch {
+	case c.Log[0] == '.':
+		return nil
+	case c.keys != nil:
+		return c.keys(s, a)
 	}
-}
-
-// every is the finder of commands whose arguments, or every step-th of them, are keys, except the last but.
-func every(how access, step, but int) finder {
-	return func(s *state.Server, a [][]byte) (out []use) {
-		for i := 1; i < len(a)-but; i += step {
-			out = append(out, use{s.DB.Selected(), a[i], how})
+	keys, counted, _ := c.Keys(a)
+	keys = append(keys, counted...)
+	out := uses(s, accesses[c.Log[0]], keys...)
+	if others, ok := accesses[c.Log[len(c.Log)-1]]; ok {
+		for i := range out[min(1, len(out)):] {
+			out[i+1].access = others
 		}
-		return out
 	}
-}
-
-// into is the finder of commands that make the key a[i] from the keys after it.
-func into(i int) finder {
-	return func(s *state.Server, a [][]byte) []use {
-		return append(uses(s, writes, a[i]), uses(s, reads, a[i+1:]...)...)
-	}
-}
-
-// counted is the finder of commands with numkeys at a[i] and that number of keys after it; ahead is their
-// access to a[1:i].
-func counted(i int, how, ahead access) finder {
-	return func(s *state.Server, a [][]byte) []use {
-		var out []use
-		if ahead != 0 {
-			out = uses(s, ahead, a[1:i]...)
-		}
-		n, err := argument.ParseInt(a[i])
-		if err != nil || n < 0 {
-			return out
-		}
-		return append(out, uses(s, how, a[i+1:][:min(n, int64(len(a)-i-1))]...)...)
-	}
+	return out
 }
 
 // stored is the finder of GEORADIUS and SORT: a key, and the keys named by options.
@@ -113,20 +92,12 @@ func msetexKeys(s *state.Server, a [][]byte) (out []use) {
 	return out
 }
 
-// bitopKeys is the finder of BITOP: operation, target, sources.
-func bitopKeys(s *state.Server, a [][]byte) []use { return into(2)(s, a) }
-
 // pfcountKeys is the finder of PFCOUNT, which writes the count of a single key into it.
 func pfcountKeys(s *state.Server, a [][]byte) []use {
 	if len(a) > 2 {
 		return uses(s, reads, a[1:]...)
 	}
 	return uses(s, update, a[1])
-}
-
-// pfmergeKeys is the finder of PFMERGE: target, sources.
-func pfmergeKeys(s *state.Server, a [][]byte) []use {
-	return append(uses(s, update, a[1]), uses(s, reads, a[2:]...)...)
 }
 
 // moveKeys is the finder of MOVE: a key in two databases.
@@ -140,10 +111,8 @@ func moveKeys(s *state.Server, a [][]byte) []use {
 
 // replaced is the access to a target: with REPLACE its old value does not count.
 func replaced(options [][]byte) access {
-	for _, option := range options {
-		if argument.Is(option, "REPLACE") {
-			return writes
-		}
+	if slices.ContainsFunc(options, func(option []byte) bool { return argument.Is(option, "REPLACE") }) {
+		return writes
 	}
 	return update
 }
@@ -162,26 +131,17 @@ func copyKeys(s *state.Server, a [][]byte) []use {
 	return append(uses(s, reads, a[1]), to)
 }
 
-// second is the finder of commands whose key follows a subcommand.
-func second(s *state.Server, a [][]byte) []use { return uses(s, update, a[2]) }
-
 // restoreKeys is the finder of RESTORE.
 func restoreKeys(s *state.Server, a [][]byte) []use { return uses(s, replaced(a[4:]), a[1]) }
 
-// behind is the finder of XREADGROUP and MIGRATE: the arguments after word have the keys in the first of parts
-// equal parts. Without word, the key is a[at].
-func behind(word string, parts, at int) finder {
-	return func(s *state.Server, a [][]byte) []use {
-		for i := range a {
-			if rest := a[i+1:]; i > 0 && argument.Is(a[i], word) {
-				return uses(s, update, rest[:len(rest)/parts]...)
-			}
+// migrateKeys is the finder of MIGRATE: the arguments after KEYS, or else the third.
+func migrateKeys(s *state.Server, a [][]byte) []use {
+	for i := range a {
+		if i > 0 && argument.Is(a[i], "KEYS") {
+			return uses(s, update, a[i+1:]...)
 		}
-		if at > 0 {
-			return uses(s, update, a[at])
-		}
-		return nil
 	}
+	return uses(s, update, a[3])
 }
 
 // Lose handles a command of unknown effect: it marks the keys that the command writes as lost, for a reason that only the
@@ -189,10 +149,10 @@ func behind(word string, parts, at int) finder {
 // other key of the database may differ, too.
 func Lose(s *state.Server, args [][]byte, reason []byte) (named bool, err error) {
 	c, ok := find(s, args)
-	if ok && c.keys != nil && len(args) >= max(c.arity, -c.arity) {
-		named = lose(s, c.keys(s, args), reason)
+	if ok && len(args) >= max(c.Newest, -c.Newest) {
+		named = lose(s, c.uses(s, args), reason)
 	}
-	if named || ok && (c.flags&wild != 0 || c.flags&write != 0 && c.keys == nil) {
+	if named || ok && (c.wild || c.write && c.Log == ".") {
 		return named, s.DB.Err()
 	}
 	for i, arg := range args[1:] {
@@ -214,10 +174,7 @@ func lose(s *state.Server, keys []use, reason []byte) (some bool) {
 
 // spread reports whether a command reads a lost value; if so, it loses the keys that the command writes.
 func spread(s *state.Server, c *command, args [][]byte) bool {
-	if c.keys == nil {
-		return false
-	}
-	keys := c.keys(s, args)
+	keys := c.uses(s, args)
 	for _, k := range keys {
 		if k.access&reads == 0 {
 			continue

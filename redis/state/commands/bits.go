@@ -44,21 +44,19 @@ func cmdSetbit(s *state.Server, a [][]byte) error {
 	return nil
 }
 
+func and(a, b byte) byte { return a & b }
+func or(a, b byte) byte  { return a | b }
+func xor(a, b byte) byte { return a ^ b }
+
 // bitOps are the operations of BITOP on one byte of each source, the first of them x.
 var bitOps = map[string]func(x byte, others []byte) byte{
-	"AND": func(x byte, others []byte) byte { return fold(x, others, func(a, b byte) byte { return a & b }) },
-	"OR":  func(x byte, others []byte) byte { return fold(x, others, func(a, b byte) byte { return a | b }) },
-	"XOR": func(x byte, others []byte) byte { return fold(x, others, func(a, b byte) byte { return a ^ b }) },
-	"NOT": func(x byte, _ []byte) byte { return ^x },
-	"DIFF": func(x byte, others []byte) byte {
-		return x &^ fold(0, others, func(a, b byte) byte { return a | b })
-	},
-	"DIFF1": func(x byte, others []byte) byte {
-		return fold(0, others, func(a, b byte) byte { return a | b }) &^ x
-	},
-	"ANDOR": func(x byte, others []byte) byte {
-		return x & fold(0, others, func(a, b byte) byte { return a | b })
-	},
+	"AND":   func(x byte, others []byte) byte { return fold(x, others, and) },
+	"OR":    func(x byte, others []byte) byte { return fold(x, others, or) },
+	"XOR":   func(x byte, others []byte) byte { return fold(x, others, xor) },
+	"NOT":   func(x byte, _ []byte) byte { return ^x },
+	"DIFF":  func(x byte, others []byte) byte { return x &^ fold(0, others, or) },
+	"DIFF1": func(x byte, others []byte) byte { return fold(0, others, or) &^ x },
+	"ANDOR": func(x byte, others []byte) byte { return x & fold(0, others, or) },
 	"ONE": func(x byte, others []byte) byte {
 		once, twice := x, byte(0)
 		for _, b := range others {
@@ -209,15 +207,18 @@ func apply(op *argument.BitOp, raw uint64) (uint64, bool) {
 		under = op.Value < 0 && raw < uint64(-op.Value)
 		base = sum
 	}
+	return bounded(op, over, under, base&limit, 0, limit)
+}
+
+// bounded returns the value of a field after a change, or the bound that it goes over or under.
+func bounded(op *argument.BitOp, over, under bool, value, least, most uint64) (uint64, bool) {
 	switch {
 	case !over && !under || op.Overflow == 'W':
-		return base & limit, true
-	case op.Overflow == 'F':
-		return 0, false
+		return value, true
 	case under:
-		return 0, true
+		return least, op.Overflow != 'F'
 	}
-	return limit, true
+	return most, op.Overflow != 'F'
 }
 
 func applySigned(op *argument.BitOp, old int64) (uint64, bool) {
@@ -231,13 +232,5 @@ func applySigned(op *argument.BitOp, old int64) (uint64, bool) {
 		under = op.Value < 0 && (sum > old || sum < least)
 		value = sum
 	}
-	switch {
-	case !over && !under || op.Overflow == 'W':
-		return uint64(value), true
-	case op.Overflow == 'F':
-		return 0, false
-	case under:
-		return uint64(least), true
-	}
-	return uint64(most), true
+	return bounded(op, over, under, uint64(value), uint64(least), uint64(most))
 }

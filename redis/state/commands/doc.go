@@ -2,7 +2,7 @@
 //
 //	name -> table -> a function of a file, by type -> methods of state.Value
 //
-//	entries access                         the table, and the keys that commands read and write
+//	entries access                         functions for the table of syntax, and the keys that commands read and write
 //	keys strings lists hashes sets zsets   commands on one type
 //	bits hll streams groups refs           commands on parts of strings, and on streams
 //	zstore geo sort                        commands that make a key of others

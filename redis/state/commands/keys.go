@@ -115,35 +115,35 @@ func cmdExpire(unit string) func(*state.Server, [][]byte) error {
 // passed anyway.
 func past(at int64) int64 { return max(at, 1) }
 
-// conditions reads NX, XX, GT and LT.
-func conditions(s *state.Server, command []byte, a [][]byte) (nx, xx, gt, lt bool, err error) {
-	for _, c := range a {
-		switch {
-		case argument.Is(c, "NX"):
-			nx = true
-		case argument.Is(c, "XX"):
-			xx = true
-		case argument.Is(c, "GT"):
-			gt = true
-		case argument.Is(c, "LT"):
-			lt = true
-		default:
-			return false, false, false, false, s.Option(name(command), c)
-		}
+// conditions are the options on which EXPIRE and ZADD depend.
+type conditions struct{ nx, xx, gt, lt bool }
+
+// set sets the condition that a word names, and reports whether there is one.
+func (c *conditions) set(word []byte) bool {
+	flag := map[string]*bool{"NX": &c.nx, "XX": &c.xx, "GT": &c.gt, "LT": &c.lt}[name(word)]
+	if flag != nil {
+		*flag = true
 	}
-	if nx && (xx || gt || lt) || gt && lt {
-		err = argument.Refuse("ERR NX and XX, GT or LT options at the same time are not compatible")
-	}
-	return nx, xx, gt, lt, err
+	return flag != nil
 }
 
-// mayExpire returns a function that reports whether the conditions NX, XX, GT and LT allow to change an expiry
-// from was to at.
+// clash reports whether the conditions exclude each other.
+func (c *conditions) clash() bool { return c.nx && (c.xx || c.gt || c.lt) || c.gt && c.lt }
+
+// mayExpire returns a function that reports whether the options let an expiry replace another one, which is 0 if there is none.
 func mayExpire(s *state.Server, command []byte, a [][]byte) (func(was, at int64) bool, error) {
-	nx, xx, gt, lt, err := conditions(s, command, a)
+	var c conditions
+	for _, word := range a {
+		if !c.set(word) {
+			return nil, s.Option(name(command), word)
+		}
+	}
+	if c.clash() {
+		return nil, argument.Refuse("ERR NX and XX, GT or LT options at the same time are not compatible")
+	}
 	return func(was, at int64) bool {
-		return (!nx || was == 0) && (!xx || was != 0) && (!gt || was != 0 && at > was) && (!lt || was == 0 || at < was)
-	}, err
+		return (!c.nx || was == 0) && (!c.xx || was != 0) && (!c.gt || was != 0 && at > was) && (!c.lt || was == 0 || at < was)
+	}, nil
 }
 
 func cmdPersist(s *state.Server, a [][]byte) error {

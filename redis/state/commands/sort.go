@@ -16,11 +16,14 @@ type sortRun struct {
 	lost bool // a pattern led to a key whose value is lost
 }
 
-// sorted is an element with its sort key.
+// sorted is an element, and by what it is sorted.
 type sorted struct {
-	value, text []byte
-	score       float64
-	none        bool // BY leads to no text
+	value, then []byte
+	rank        uint64
+}
+
+func (x *sorted) compare(y *sorted) int {
+	return cmp.Or(cmp.Compare(x.rank, y.rank), bytes.Compare(x.then, y.then))
 }
 
 // cmdSort is SORT … STORE. With STORE a server compares texts bytewise in every locale. The elements are held
@@ -77,20 +80,14 @@ func sortable(v *state.Value, back bool) (list []sorted) {
 // sortBy sorts by the elements, or by the values that BY leads to.
 func sortBy(s *state.Server, list []sorted, o *sortRun) error {
 	for i := range list {
+		var err error
 		x := &list[i]
-		x.text = x.value
+		weight, there := x.value, true
 		if o.By != nil {
-			var ok bool
-			if x.text, ok = o.lookup(s, o.By, x.value); !ok {
-				x.none, x.text = true, nil
-				continue
-			}
+			weight, there = o.lookup(s, o.By, x.value)
 		}
-		if !o.Alpha {
-			var err error
-			if x.score, err = argument.SortScore(x.text); err != nil {
-				return err
-			}
+		if x.rank, x.then, err = o.Rank(x.value, weight, there); err != nil {
+			return err
 		}
 	}
 	if o.lost {
@@ -100,34 +97,14 @@ func sortBy(s *state.Server, list []sorted, o *sortRun) error {
 		if o.Desc {
 			x, y = y, x
 		}
-		return o.compare(&x, &y)
+		return x.compare(&y)
 	})
 	for i := 1; i < len(list); i++ {
-		if o.compare(&list[i-1], &list[i]) == 0 && !bytes.Equal(list[i-1].value, list[i].value) {
+		if list[i-1].compare(&list[i]) == 0 && !bytes.Equal(list[i-1].value, list[i].value) {
 			return state.Unsupported("SORT BY", "elements with equal BY values come in an unknown order")
 		}
 	}
 	return nil
-}
-
-func (o *sortRun) compare(x, y *sorted) int {
-	switch {
-	case !o.Alpha:
-		return cmp.Or(cmp.Compare(x.score, y.score), bytes.Compare(x.value, y.value))
-	case x.none || y.none:
-		return boolCompare(!x.none, !y.none)
-	}
-	return bytes.Compare(x.text, y.text)
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // lookup resolves a pattern of BY or GET: its first * becomes the element; key->field is a hash's field.

@@ -4,41 +4,25 @@ import (
 	"bytes"
 
 	"kvferry/redis/state"
+	"kvferry/redis/syntax"
 )
 
-// flags are the properties of a command in COMMAND's reply that matter here.
-type flags uint8
-
-const (
-	write     flags = 1 << iota // it may change keys
-	wild                        // it may change keys that its arguments do not name, as a script may
-	container                   // it has subcommands, which the table has by both names
-)
-
-// signature has the arguments and the effect of a command.
-type signature struct {
-	arity int // arguments, the name among them; negative: at least so many
-	flags flags
-	keys  finder // nil: it has no keys
-	// run applies it; nil for a command that changes no keys or, with write or wild, whose effect is not
-	// followed.
-	run func(*state.Server, [][]byte) error
-}
-
-// command is a command of the table.
+// command is a row of the table with the fields that the replay adds.
 type command struct {
-	signature
-	since []state.Writer // the first servers that have it; nil: any that writes a log may
+	*syntax.Command
+	write     bool           // it may change keys
+	wild      bool           // it may change keys that its arguments do not name, as a script may
+	keys      finder         // nil: the table has their positions
+	run       run            // nil for a command that changes no keys or, with write or wild, whose effect is not followed
+	since     []state.Writer // the first servers that have it; nil: any that writes a log may
+	container bool           // it has subcommands
 }
-
-// takes reports whether a command accepts n arguments.
-func (c *signature) takes(n int) bool { return n == c.arity || c.arity < 0 && n >= -c.arity }
 
 // find returns the command named by args; false if no server has it.
 func find(s *state.Server, args [][]byte) (*command, bool) {
-	c, ok := table[string(s.Upper(args[0]))]
-	if ok && c.flags&container != 0 && len(args) > 1 {
-		c, ok = table[name(args[0])+" "+name(args[1])]
+	c, ok := table()[string(s.Upper(args[0]))]
+	if ok && c.container && len(args) > 1 {
+		c, ok = table()[name(args[0])+"|"+name(args[1])]
 	}
 	return c, ok
 }
@@ -61,12 +45,12 @@ func Do(s *state.Server, args [][]byte) error {
 	switch {
 	case !ok:
 		return &state.UnsupportedError{Command: name(args[0]), Why: "kvferry does not know this command", Wild: true}
-	case !c.takes(len(args)):
+	case !syntax.Takes(c.Newest, len(args)):
 		return state.Unsupported(name(args[0]), "kvferry knows this command with another number of arguments")
-	case c.run == nil && c.flags&(write|wild) == 0:
+	case c.run == nil && !c.write && !c.wild:
 		return nil
 	case c.run == nil:
-		return &state.UnsupportedError{Command: name(args[0]), Why: "kvferry does not follow its effect", Wild: c.flags&wild != 0}
+		return &state.UnsupportedError{Command: name(args[0]), Why: "kvferry does not follow its effect", Wild: c.wild}
 	case s.DB.AnyLost() && spread(s, c, args):
 		return s.DB.Err()
 	}

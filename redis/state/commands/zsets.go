@@ -11,23 +11,18 @@ import (
 )
 
 // zaddFlags are the options of ZADD.
-type zaddFlags struct{ nx, xx, gt, lt, incr bool }
+type zaddFlags struct {
+	conditions
+	incr bool
+}
 
 // read parses the flags at the start of a and returns the other arguments.
 func (f *zaddFlags) read(a [][]byte) ([][]byte, error) {
-	flags := map[string]*bool{"NX": &f.nx, "XX": &f.xx, "GT": &f.gt, "LT": &f.lt, "INCR": &f.incr, "CH": new(bool)}
-	for len(a) > 0 {
-		set := flags[name(a[0])]
-		if set == nil {
-			break
-		}
-		*set = true
+	for len(a) > 0 && (f.set(a[0]) || argument.Is(a[0], "CH") || argument.Is(a[0], "INCR")) {
+		f.incr = f.incr || argument.Is(a[0], "INCR")
 		a = a[1:]
 	}
-	switch {
-	case len(a) == 0 || len(a)%2 != 0 || f.incr && len(a) > 2:
-		return nil, argument.ErrSyntax
-	case f.nx && f.xx, f.gt && f.lt, f.nx && (f.gt || f.lt):
+	if len(a) == 0 || len(a)%2 != 0 || f.incr && len(a) > 2 || f.clash() {
 		return nil, argument.ErrSyntax
 	}
 	return a, nil

@@ -15,17 +15,10 @@ import (
 	"kvferry/serve/resp"
 )
 
-func geoCommands() []command.Command {
-	return []command.Command{
-		command.Of("geopos", -2, "readonly", 1, 1, 1, geopos),
-		command.Of("geohash", -2, "readonly", 1, 1, 1, geohash),
-		command.Of("geodist", -4, "readonly", 1, 1, 1, geodist),
-		command.Of("geosearch", -7, "readonly", 1, 1, 1, geosearch(geo.Options, true)),
-		command.Of("georadius_ro", -6, "readonly", 1, 1, 1, geosearch(geo.Around, true)),
-		command.Of("georadiusbymember_ro", -5, "readonly", 1, 1, 1, geosearch(geo.AroundMember, true)),
-		command.Of("georadius", -6, "write movablekeys", 1, 1, 1, geosearch(geo.Around, false)),
-		command.Of("georadiusbymember", -5, "write movablekeys", 1, 1, 1, geosearch(geo.AroundMember, false)),
-	}
+var geoCommands = command.Functions{
+	"geopos": geopos, "geohash": geohash, "geodist": geodist, "geosearch": geosearch(geo.Options, true),
+	"georadius_ro": geosearch(geo.Around, true), "georadiusbymember_ro": geosearch(geo.AroundMember, true),
+	"georadius": geosearch(geo.Around, false), "georadiusbymember": geosearch(geo.AroundMember, false),
 }
 
 // eachScore calls f with the scores of the members that the arguments name, nil for missing ones, in an array.
@@ -104,7 +97,7 @@ func geosearch(form geo.Form, readOnly bool) func(*command.Call) error {
 		}
 		g := geo.Search{Command: string(c.Args[0]), Form: form, ReadOnly: readOnly, Missing: !there,
 			Member:  func(name []byte) (geo.Point, error) { return placeOf(c, name) },
-			Unknown: func([]byte) error { return argument.ErrSyntax }}
+			Unknown: unknownOption}
 		if err := g.Read(c.Args[2:]); err != nil {
 			return err
 		}

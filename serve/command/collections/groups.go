@@ -11,12 +11,6 @@ import (
 	"kvferry/serve/resp"
 )
 
-var xinfoSubs = map[string]command.Command{
-	"stream":    command.Of("", -3, "", 2, 2, 1, xinfoStream),
-	"groups":    command.Of("", 3, "", 2, 2, 1, xinfoGroups),
-	"consumers": command.Of("", 4, "", 2, 2, 1, xinfoConsumers),
-}
-
 // consumer is a consumer of a group.
 type consumer struct {
 	name    string

@@ -2,8 +2,6 @@
 package collections
 
 import (
-	"slices"
-
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/serve/command"
@@ -11,27 +9,15 @@ import (
 )
 
 // Commands returns the commands on collections.
-func Commands() []command.Command {
-	return slices.Concat(hashCommands(), listCommands(), setCommands(), zsetCommands(), geoCommands(), sortCommands(), streamCommands())
+func Commands() []command.Functions {
+	return []command.Functions{hashCommands, listCommands, setCommands, zsetCommands, geoCommands, sortCommands, streamCommands}
 }
 
-func hashCommands() []command.Command {
-	return []command.Command{
-		command.Of("hget", 3, "readonly fast", 1, 1, 1, hget),
-		command.Of("hmget", -3, "readonly fast", 1, 1, 1, hmget),
-		command.Of("hgetall", 2, "readonly", 1, 1, 1, hashParts(resp.Map, true, true)),
-		command.Of("hkeys", 2, "readonly", 1, 1, 1, hashParts(resp.Array, true, false)),
-		command.Of("hvals", 2, "readonly", 1, 1, 1, hashParts(resp.Array, false, true)),
-		command.Of("hlen", 2, "readonly fast", 1, 1, 1, command.LengthOf(record.Hash)),
-		command.Of("hexists", 3, "readonly fast", 1, 1, 1, hexists),
-		command.Of("hstrlen", 3, "readonly fast", 1, 1, 1, hstrlen),
-		command.Of("hrandfield", -2, "readonly", 1, 1, 1, randomOf(record.Hash)),
-		command.Of("hscan", -3, "readonly", 1, 1, 1, command.ScanOf(record.Hash)),
-		command.Of("httl", -5, "readonly fast", 1, 1, 1, fieldExpiry(1000, true)),
-		command.Of("hpttl", -5, "readonly fast", 1, 1, 1, fieldExpiry(1, true)),
-		command.Of("hexpiretime", -5, "readonly fast", 1, 1, 1, fieldExpiry(1000, false)),
-		command.Of("hpexpiretime", -5, "readonly fast", 1, 1, 1, fieldExpiry(1, false)),
-	}
+var hashCommands = command.Functions{
+	"hget": hget, "hmget": hmget, "hgetall": hashParts(resp.Map, true, true), "hkeys": hashParts(resp.Array, true, false),
+	"hvals": hashParts(resp.Array, false, true), "hlen": command.LengthOf(record.Hash), "hexists": hexists, "hstrlen": hstrlen,
+	"hrandfield": randomOf(record.Hash), "hscan": command.ScanOf(record.Hash), "httl": fieldExpiry(1000, true),
+	"hpttl": fieldExpiry(1, true), "hexpiretime": fieldExpiry(1000, false), "hpexpiretime": fieldExpiry(1, false),
 }
 
 // field calls f with a field of a hash; nil if it does not exist.

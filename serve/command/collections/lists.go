@@ -12,13 +12,8 @@ import (
 	"kvferry/serve/resp"
 )
 
-func listCommands() []command.Command {
-	return []command.Command{
-		command.Of("llen", 2, "readonly fast", 1, 1, 1, command.LengthOf(record.List)),
-		command.Of("lrange", 4, "readonly", 1, 1, 1, lrange),
-		command.Of("lindex", 3, "readonly", 1, 1, 1, lindex),
-		command.Of("lpos", -3, "readonly", 1, 1, 1, lpos),
-	}
+var listCommands = command.Functions{
+	"llen": command.LengthOf(record.List), "lrange": lrange, "lindex": lindex, "lpos": lpos,
 }
 
 // span converts the ends of a range to indexes, from <= i < to. It counts the elements only if an end counts from the

@@ -7,19 +7,10 @@ import (
 	"kvferry/serve/resp"
 )
 
-func setCommands() []command.Command {
-	return []command.Command{
-		command.Of("scard", 2, "readonly fast", 1, 1, 1, command.LengthOf(record.Set)),
-		command.Of("sismember", 3, "readonly fast", 1, 1, 1, sismember),
-		command.Of("smismember", -3, "readonly fast", 1, 1, 1, smismember),
-		command.Of("smembers", 2, "readonly", 1, 1, 1, smembers),
-		command.Of("srandmember", -2, "readonly", 1, 1, 1, randomOf(record.Set)),
-		command.Of("sscan", -3, "readonly", 1, 1, 1, command.ScanOf(record.Set)),
-		command.Of("sinter", -2, "readonly", 1, -1, 1, combineSets(inter)),
-		command.Of("sunion", -2, "readonly", 1, -1, 1, combineSets(union)),
-		command.Of("sdiff", -2, "readonly", 1, -1, 1, combineSets(diff)),
-		command.Of("sintercard", -3, "readonly movablekeys", 0, 0, 0, sintercard),
-	}
+var setCommands = command.Functions{
+	"scard": command.LengthOf(record.Set), "sismember": sismember, "smismember": smismember, "smembers": smembers,
+	"srandmember": randomOf(record.Set), "sscan": command.ScanOf(record.Set), "sinter": combineSets(inter),
+	"sunion": combineSets(union), "sdiff": combineSets(diff), "sintercard": sintercard,
 }
 
 // members reports which of some members a set has.

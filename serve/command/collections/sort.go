@@ -14,11 +14,8 @@ import (
 	"kvferry/serve/resp"
 )
 
-func sortCommands() []command.Command {
-	return []command.Command{
-		command.Of("sort", -2, "write movablekeys", 1, 1, 1, sortOf(false)),
-		command.Of("sort_ro", -2, "readonly movablekeys", 1, 1, 1, sortOf(true)),
-	}
+var sortCommands = command.Functions{
+	"sort": sortOf(false), "sort_ro": sortOf(true),
 }
 
 // sortable are the types that SORT takes.
@@ -28,7 +25,7 @@ var sortable = record.Of(record.List, record.Set, record.ZSet)
 func sortOf(readOnly bool) func(*command.Call) error {
 	return func(c *command.Call) (err error) {
 		var o argument.SortOptions
-		if err := o.Read(c.Args[2:], readOnly, func([]byte) error { return argument.ErrSyntax }); err != nil {
+		if err := o.Read(c.Args[2:], readOnly, unknownOption); err != nil {
 			return err
 		}
 		if o.Store != nil {
@@ -114,13 +111,9 @@ func weigh(c *command.Call, to, elems *extsort.Sorter, o *argument.SortOptions) 
 
 // addWeighed adds an element with its weight. Elements without a weight are 0, or come before all texts.
 func addWeighed(to *extsort.Sorter, o *argument.SortOptions, elem, weight []byte, there bool) error {
-	at, key := uint64(command.Number(there)), weight
-	if !o.Alpha {
-		score, err := argument.SortScore(weight)
-		if err != nil {
-			return err
-		}
-		at, key = record.RankScore(score), elem
+	at, key, err := o.Rank(elem, weight, there)
+	if err != nil {
+		return err
 	}
 	if o.Desc {
 		at = ^at

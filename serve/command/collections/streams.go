@@ -14,15 +14,9 @@ import (
 )
 
 // streamCommands returns the commands on streams.
-func streamCommands() []command.Command {
-	return []command.Command{
-		command.Of("xlen", 2, "readonly fast", 1, 1, 1, xlen),
-		command.Of("xrange", -4, "readonly", 1, 1, 1, xrange(false)),
-		command.Of("xrevrange", -4, "readonly", 1, 1, 1, xrange(true)),
-		command.Of("xread", -4, "readonly blocking movablekeys", 0, 0, 0, xread),
-		command.Container("xinfo", "readonly", xinfoSubs),
-		command.Of("xpending", -3, "readonly", 1, 1, 1, xpending),
-	}
+var streamCommands = command.Functions{
+	"xlen": xlen, "xrange": xrange(false), "xrevrange": xrange(true), "xread": xread, "xpending": xpending,
+	"xinfo|stream": xinfoStream, "xinfo|groups": xinfoGroups, "xinfo|consumers": xinfoConsumers,
 }
 
 // streamID is an id of an entry.

@@ -7,32 +7,19 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
+	"kvferry/redis/syntax"
 	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
-func zsetCommands() []command.Command {
-	return []command.Command{
-		command.Of("zcard", 2, "readonly fast", 1, 1, 1, command.LengthOf(record.ZSet)),
-		command.Of("zscore", 3, "readonly fast", 1, 1, 1, zscore),
-		command.Of("zmscore", -3, "readonly fast", 1, 1, 1, zmscore),
-		command.Of("zrank", 3, "readonly fast", 1, 1, 1, zrank(false)),
-		command.Of("zrevrank", 3, "readonly fast", 1, 1, 1, zrank(true)),
-		command.Of("zcount", 4, "readonly fast", 1, 1, 1, zcount),
-		command.Of("zlexcount", 4, "readonly fast", 1, 1, 1, zlexcount),
-		command.Of("zrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{auto: true})),
-		command.Of("zrevrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{rev: true})),
-		command.Of("zrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore})),
-		command.Of("zrevrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore, rev: true})),
-		command.Of("zrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex})),
-		command.Of("zrevrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex, rev: true})),
-		command.Of("zrandmember", -2, "readonly", 1, 1, 1, randomOf(record.ZSet)),
-		command.Of("zscan", -3, "readonly", 1, 1, 1, command.ScanOf(record.ZSet)),
-		command.Of("zinter", -3, "readonly movablekeys", 0, 0, 0, combineZsets(inter)),
-		command.Of("zunion", -3, "readonly movablekeys", 0, 0, 0, combineZsets(union)),
-		command.Of("zdiff", -3, "readonly movablekeys", 0, 0, 0, combineZsets(diff)),
-		command.Of("zintercard", -3, "readonly movablekeys", 0, 0, 0, zintercard),
-	}
+var zsetCommands = command.Functions{
+	"zcard": command.LengthOf(record.ZSet), "zscore": zscore, "zmscore": zmscore, "zrank": zrank(false),
+	"zrevrank": zrank(true), "zcount": zcount, "zlexcount": zlexcount, "zrange": zrangeOf(syntax.Range{}),
+	"zrevrange": zrangeOf(syntax.Range{Fixed: true, Rev: true}), "zrangebyscore": zrangeOf(syntax.Range{Fixed: true, By: syntax.ByScore}),
+	"zrevrangebyscore": zrangeOf(syntax.Range{Fixed: true, By: syntax.ByScore, Rev: true}), "zrangebylex": zrangeOf(syntax.Range{Fixed: true, By: syntax.ByLex}),
+	"zrevrangebylex": zrangeOf(syntax.Range{Fixed: true, By: syntax.ByLex, Rev: true}), "zrandmember": randomOf(record.ZSet),
+	"zscan": command.ScanOf(record.ZSet), "zinter": combineZsets(inter), "zunion": combineZsets(union),
+	"zdiff": combineZsets(diff), "zintercard": zintercard,
 }
 
 // scores returns the scores of members; nil for missing ones.
@@ -152,17 +139,16 @@ func inLex(c *command.Call, key []byte, b *argument.Bounds, f func(e *record.Ele
 	return err
 }
 
-// ranked replies with the members of r that a window takes, with or without scores.
-func ranked(c *command.Call, r *rank, scores bool, window func() func() (take, more bool)) error {
+// ranked replies with the members of r from < number <= to, counted from 1, with or without scores.
+func ranked(c *command.Call, r *rank, scores bool, from, to int64) error {
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
-		in := window()
+		i := int64(0)
 		err = r.each(func(member []byte, score float64) bool {
-			take, more := in()
-			if take {
+			if i++; i > from && i <= to {
 				n++
 				scored(c, member, score, scores)
 			}
-			return more && c.Live()
+			return i < to && c.Live()
 		})
 		if scores && c.W.Proto < 3 {
 			n *= 2
@@ -180,57 +166,6 @@ func scored(c *command.Call, member []byte, score float64, with bool) {
 	if with {
 		c.W.Double(score)
 	}
-}
-
-// zcombine holds the options of ZINTER, ZUNION and ZDIFF.
-type zcombine struct {
-	weights []float64
-	add     func(a, b float64) float64
-	scores  bool
-}
-
-func sum(a, b float64) float64 {
-	if s := a + b; s == s {
-		return s
-	}
-	return 0 // of infinities of both signs
-}
-
-func (o *zcombine) read(how combination, n int, args [][]byte) error {
-	o.add, o.weights = sum, make([]float64, n)
-	for i := range o.weights {
-		o.weights[i] = 1
-	}
-	for i := 0; i < len(args); i++ {
-		switch {
-		case argument.Is(args[i], "WEIGHTS") && how != diff && i+n < len(args):
-			for k := range o.weights {
-				f, err := argument.ParseFloat(args[i+1+k])
-				if err != nil {
-					return argument.Refuse("ERR weight value is not a float")
-				}
-				o.weights[k] = f
-			}
-			i += n
-		case argument.Is(args[i], "AGGREGATE") && how != diff && i+1 < len(args):
-			i++
-			switch {
-			case argument.Is(args[i], "SUM"):
-				o.add = sum
-			case argument.Is(args[i], "MIN"):
-				o.add = func(a, b float64) float64 { return min(a, b) }
-			case argument.Is(args[i], "MAX"):
-				o.add = func(a, b float64) float64 { return max(a, b) }
-			default:
-				return argument.ErrSyntax
-			}
-		case argument.Is(args[i], "WITHSCORES"):
-			o.scores = true
-		default:
-			return argument.ErrSyntax
-		}
-	}
-	return nil
 }
 
 // zkeys returns the keys whose number is the first argument, and the arguments that follow.
@@ -277,8 +212,8 @@ func combineZsets(how combination) func(*command.Call) error {
 		if err != nil {
 			return err
 		}
-		var o zcombine
-		if bad := o.read(how, len(keys), rest); bad != nil { // Redis looks at the keys first
+		var o syntax.Combination
+		if bad := o.Read(rest, len(keys), how == diff, false, unknownOption); bad != nil { // Redis looks at the keys first
 			return checked(c, keys, how, bad)
 		}
 		r := newRank(c, false)
@@ -286,27 +221,17 @@ func combineZsets(how combination) func(*command.Call) error {
 		if err := aggregate(c, r, keys, how, &o); err != nil {
 			return err
 		}
-		return ranked(c, r, o.scores, func() func() (bool, bool) {
-			return func() (bool, bool) { return true, true }
-		})
+		return ranked(c, r, o.WithScores, 0, int64(r.Len()))
 	}
 }
 
 // aggregate adds the members of the result to r.
-func aggregate(c *command.Call, r *rank, keys [][]byte, how combination, o *zcombine) error {
+func aggregate(c *command.Call, r *rank, keys [][]byte, how combination, o *syntax.Combination) error {
 	var failed error
 	err := combine(c, keys, zsets, how, func(m *merged) bool {
-		var total float64
-		for i, from := range m.from {
-			v := m.scores[i] * o.weights[from]
-			if v != v {
-				v = 0
-			}
-			if i == 0 {
-				total = v
-			} else {
-				total = o.add(total, v)
-			}
+		total := o.Score(m.from[0], m.scores[0])
+		for i, from := range m.from[1:] {
+			total = o.Aggregate(total, o.Score(from, m.scores[i+1]))
 		}
 		failed = r.add(m.name, total)
 		return failed == nil && c.Live()

@@ -9,14 +9,8 @@ import (
 	"kvferry/serve/resp"
 )
 
-func bitCommands() []command.Command {
-	return []command.Command{
-		command.Of("getbit", 3, "readonly fast", 1, 1, 1, getbit),
-		command.Of("bitcount", -2, "readonly", 1, 1, 1, bitcount),
-		command.Of("bitpos", -3, "readonly", 1, 1, 1, bitpos),
-		command.Of("bitfield_ro", -2, "readonly fast", 1, 1, 1, bitfieldRO),
-		command.Of("pfcount", -2, "readonly", 1, -1, 1, pfcount),
-	}
+var bitCommands = command.Functions{
+	"getbit": getbit, "bitcount": bitcount, "bitpos": bitpos, "bitfield_ro": bitfieldRO, "pfcount": pfcount,
 }
 
 func getbit(c *command.Call) error {

@@ -14,11 +14,8 @@ import (
 )
 
 // documentCommands returns the commands on documents.
-func documentCommands() []command.Command {
-	return []command.Command{
-		command.Of("json.get", -2, "readonly", 1, 1, 1, jsonGet),
-		command.Of("json.type", -2, "readonly fast", 1, 1, 1, jsonType),
-	}
+var documentCommands = command.Functions{
+	"json.get": jsonGet, "json.type": jsonType,
 }
 
 // maxDocument limits a document: all of its text is in memory.

@@ -13,17 +13,6 @@ import (
 	"kvferry/serve/resp"
 )
 
-var functionSubs = map[string]command.Command{
-	"list":    {Arity: -2, Run: functionList},
-	"dump":    {Arity: 2, Run: functionDump},
-	"stats":   {Arity: 2, Run: functionStats},
-	"kill":    {Arity: 2, Run: command.NotBusy},
-	"load":    {Arity: -3, Flags: "write noscript"},
-	"delete":  {Arity: 3, Flags: "write noscript"},
-	"flush":   {Arity: -2, Flags: "write noscript"},
-	"restore": {Arity: -3, Flags: "write noscript"},
-}
-
 // registration matches the registration of a function with a literal name, as a call or with named arguments. The
 // library is not run.
 var registration = regexp.MustCompile(`redis\.register_function\s*[({]\s*\{?\s*(?:function_name\s*=\s*)?["']([^"']+)["']`)

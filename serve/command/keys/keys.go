@@ -4,7 +4,6 @@ package keys
 import (
 	"io"
 	"math/rand/v2"
-	"slices"
 
 	"kvferry/inspect/redismem"
 	"kvferry/internal/pass/filter"
@@ -15,28 +14,24 @@ import (
 )
 
 // Commands returns the commands on keys, strings and documents.
-func Commands() []command.Command {
-	return slices.Concat(keyCommands(), stringCommands(), bitCommands(), documentCommands())
+func Commands() []command.Functions {
+	return []command.Functions{keyCommands, stringCommands, bitCommands, documentCommands}
 }
 
-func keyCommands() []command.Command {
-	return []command.Command{
-		command.Of("exists", -2, "readonly fast", 1, -1, 1, exists),
-		command.Of("touch", -2, "readonly fast", 1, -1, 1, exists),
-		command.Of("type", 2, "readonly fast", 1, 1, 1, typeOf),
-		command.Of("ttl", 2, "readonly fast", 1, 1, 1, keyExpiry(1000, true)),
-		command.Of("pttl", 2, "readonly fast", 1, 1, 1, keyExpiry(1, true)),
-		command.Of("expiretime", 2, "readonly fast", 1, 1, 1, keyExpiry(1000, false)),
-		command.Of("pexpiretime", 2, "readonly fast", 1, 1, 1, keyExpiry(1, false)),
-		command.Of("keys", 2, "readonly", 0, 0, 0, keys),
-		command.Of("scan", -2, "readonly", 0, 0, 0, command.Scan),
-		command.Of("randomkey", 1, "readonly", 0, 0, 0, randomkey),
-		command.Of("dbsize", 1, "readonly fast", 0, 0, 0, dbsize),
-		command.Of("dump", 2, "readonly", 1, 1, 1, dump),
-		command.Container("object", "readonly", objectSubs),
-		command.Container("function", "noscript", functionSubs),
-		command.Container("memory", "readonly", memorySubs),
-	}
+var keyCommands = command.Functions{
+	"exists": exists, "touch": exists, "type": typeOf, "ttl": keyExpiry(1000, true), "pttl": keyExpiry(1, true),
+	"expiretime": keyExpiry(1000, false), "pexpiretime": keyExpiry(1, false), "keys": keys, "scan": command.Scan,
+	"randomkey": randomkey, "dbsize": dbsize, "dump": dump,
+	"object|encoding": objectEncoding,
+	"object|freq": ofKey(func(*command.Call) error {
+		return argument.Refuse("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
+	}),
+	"object|idletime": ofKey(func(c *command.Call) error { c.W.Int(0); return nil }),
+	"object|refcount": ofKey(func(c *command.Call) error { c.W.Int(1); return nil }), "function|list": functionList,
+	"function|dump": functionDump, "function|stats": functionStats, "function|kill": command.NotBusy,
+	"memory|usage": memoryUsage, "memory|stats": command.MemoryStats,
+	"memory|purge":  func(c *command.Call) error { c.W.OK(); return nil },
+	"memory|doctor": func(c *command.Call) error { c.W.Verbatim("kvferry serves a dataset from disk"); return nil },
 }
 
 func exists(c *command.Call) error {
@@ -149,22 +144,6 @@ func someKey(c *command.Call, after *command.Position) (key []byte, err error) {
 		}
 	}
 	return key, nil
-}
-
-var objectSubs = map[string]command.Command{
-	"encoding": command.Of("", 3, "", 2, 2, 1, objectEncoding),
-	"freq": command.Of("", 3, "", 2, 2, 1, ofKey(func(*command.Call) error {
-		return argument.Refuse("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
-	})),
-	"idletime": command.Of("", 3, "", 2, 2, 1, ofKey(func(c *command.Call) error { c.W.Int(0); return nil })),
-	"refcount": command.Of("", 3, "", 2, 2, 1, ofKey(func(c *command.Call) error { c.W.Int(1); return nil })),
-}
-
-var memorySubs = map[string]command.Command{
-	"usage":  command.Of("", -3, "", 2, 2, 1, memoryUsage),
-	"stats":  {Arity: 2, Run: command.MemoryStats},
-	"purge":  {Arity: 2, Run: func(c *command.Call) error { c.W.OK(); return nil }},
-	"doctor": {Arity: 2, Run: func(c *command.Call) error { c.W.Verbatim("kvferry serves a dataset from disk"); return nil }},
 }
 
 // ofKey makes a command that replies with null if its key does not exist.

@@ -8,15 +8,8 @@ import (
 	"kvferry/serve/resp"
 )
 
-func stringCommands() []command.Command {
-	return []command.Command{
-		command.Of("get", 2, "readonly fast", 1, 1, 1, get),
-		command.Of("mget", -2, "readonly fast", 1, -1, 1, mget),
-		command.Of("strlen", 2, "readonly fast", 1, 1, 1, strlen),
-		command.Of("getrange", 4, "readonly", 1, 1, 1, getrange),
-		command.Of("substr", 4, "readonly", 1, 1, 1, getrange),
-		command.Of("lcs", -3, "readonly", 1, 2, 1, lcs),
-	}
+var stringCommands = command.Functions{
+	"get": get, "mget": mget, "strlen": strlen, "getrange": getrange, "substr": getrange, "lcs": lcs,
 }
 
 func get(c *command.Call) error {
