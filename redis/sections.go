@@ -2,6 +2,7 @@ package redis
 
 import (
 	"kvferry/internal/shared/keyslot"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"
@@ -63,8 +64,9 @@ type database struct {
 	types    record.TypeSet
 	sections []section
 	samples  []store.Weighted
-	step     int64 // bytes between samples
-	since    int64 // bytes after the last sample
+	step     int64           // bytes between samples
+	since    int64           // bytes after the last sample
+	sorted   *extsort.Sorter // its keys, for lookups; nil: they were not sorted
 }
 
 // section is a range of the file within one database. Attributes of its first key may precede it.

@@ -70,7 +70,7 @@ func (s *sorting) end(to *source) error {
 		if err != nil {
 			return err
 		}
-		to.orders = append(to.orders, o)
+		to.orders, d.db.sorted = append(to.orders, o), d.sorter
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/record"
+	"kvferry/redis"
 	"kvferry/serve"
 	"kvferry/serve/command"
 	"kvferry/serve/keyspace"
@@ -32,6 +34,20 @@ type passing struct{ *keyspace.Keyspace }
 
 func (passing) Get(command.Database, *record.Lookup) bool { return false }
 
+// answering counts the lookups that take no pass.
+type answering struct {
+	*keyspace.Keyspace
+	n int
+}
+
+func (a *answering) Get(db command.Database, l *record.Lookup) bool {
+	ok := a.Keyspace.Get(db, l)
+	if ok {
+		a.n++
+	}
+	return ok
+}
+
 // TestLookups: commands that look up single rows reply as they do with a pass, and count the same hits and misses: for all keys
 // of goldens, those that have expired too, as other types, and for keys and elements that do not exist.
 func TestLookups(t *testing.T) {
@@ -43,6 +59,17 @@ func TestLookups(t *testing.T) {
 			checkLookups(t, f, dir, keysOf(t, f, dir), true)
 		})
 	}
+}
+
+// TestLookupsOfFile: strings of an RDB file are looked up in its sorted keys, on disk and in memory.
+func TestLookupsOfFile(t *testing.T) {
+	archives := fixtures.Archives(false)
+	i := slices.IndexFunc(archives, func(a fixtures.Archive) bool { return a.Name == "rdb-v90-basic" })
+	path, err := archives[i].Extract(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLookups(t, redis.New(), path, keysOf(t, redis.New(), path), true)
 }
 
 // TestLookupsOfDamage: with a flipped byte in a table, lookups of single rows never reply otherwise than a pass that succeeds.
@@ -79,7 +106,8 @@ func checkLookups(t *testing.T, f format.Format, dir string, keys []string, soun
 		t.Fatal(err)
 	}
 	defer k.Close()
-	lookups, passes, lists := newAsked(t, k), newAsked(t, passing{k}), newAsked(t, k)
+	counted := &answering{Keyspace: k}
+	lookups, passes, lists := newAsked(t, counted), newAsked(t, passing{k}), newAsked(t, k)
 	same := func(args ...string) {
 		t.Helper()
 		got, want := lookups.do(args...), passes.do(args...)
@@ -104,6 +132,9 @@ func checkLookups(t *testing.T, f format.Format, dir string, keys []string, soun
 			same(c, key)
 			same(c, fmt.Sprint(key, "no such key", n))
 		}
+	}
+	if counted.n == 0 {
+		t.Error("every lookup took a pass")
 	}
 	a, b := &lookups.server.Stats, &passes.server.Stats
 	if sound && (a.Hits.Load() != b.Hits.Load() || a.Misses.Load() != b.Misses.Load() || a.Hits.Load() == 0) {
