@@ -80,7 +80,7 @@ func (c *Catalog) nameMeant(name string) string {
 	}
 	for _, d := range c.Drivers {
 		if d.Name == name {
-			return fmt.Sprintf("a kind of store: name the format, too, as in ardb+%s:", name)
+			return fmt.Sprintf("a kind of store, which needs a format, as in ardb+%s:", name)
 		}
 	}
 	switch base {

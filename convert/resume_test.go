@@ -245,7 +245,7 @@ func TestResumeRefuses(t *testing.T) {
 		change func(*bench)
 		text   string
 	}{
-		"filter":  {func(b *bench) { b.o.Selection = filtered(filter.Filter{Types: record.Of(record.Hash)}) }, "it has no --type: leave it out to continue it"},
+		"filter":  {func(b *bench) { b.o.Selection = filtered(filter.Filter{Types: record.Of(record.Hash)}) }, "it was started without --type; leave out the flag to continue it"},
 		"version": {func(b *bench) { b.o.Version = 7 }, "it has version-epoch 1, not 7"},
 		"now":     {func(b *bench) { b.o.Now, b.o.NowGiven = testNow.Add(1), true }, "leave out --now"},
 		"size":    {func(b *bench) { b.write("src/CURRENT", []byte("longer")) }, "CURRENT has 6 bytes, had 5"},

@@ -118,7 +118,7 @@ var refused = []struct{ list, flags, reply string }{
 	{writes, "write", ""},
 	{"eval -3 0 0 0|evalsha -3 0 0 0|fcall -3 0 0 0|eval_ro -3 0 0 0|evalsha_ro -3 0 0 0|fcall_ro -3 0 0 0", "noscript stale movablekeys", noScripts},
 	{"save 1 0 0 0|bgsave -1 0 0 0|bgrewriteaof 1 0 0 0", "admin noscript",
-		"ERR kvferry serve saves nothing: the dataset is on disk; kvferry convert or redis-cli --rdb makes an RDB file"},
+		"ERR kvferry serve does not save: the dataset is on disk; to make an RDB file, use kvferry convert or redis-cli --rdb"},
 	{"replicaof 3 0 0 0|slaveof 3 0 0 0|failover -1 0 0 0", "admin noscript stale",
 		"ERR kvferry serve replicates from no server: run REPLICAOF on the server that is to copy this dataset"},
 	{"shutdown -1 0 0 0", "admin noscript loading stale", "ERR no client can end kvferry serve: press Ctrl-C, or send SIGTERM"},

@@ -50,8 +50,8 @@ func (c *claim) opened(r *sst.Reader, i *sst.Info) {
 
 // otherTable is the error of a table that does not belong to the MANIFEST.
 func otherTable(what, value string, said, found []any) error {
-	return fmt.Errorf("the MANIFEST says "+what+", the table has "+value+": it is not the table that the MANIFEST names, but one of another "+
-		"dataset or of another time; bring back the one that belongs to the MANIFEST", append(said, found...)...)
+	return fmt.Errorf("the MANIFEST lists "+what+", but the table has "+value+": it is a table of another dataset or of another time; "+
+		"bring back the table that belongs to the MANIFEST", append(said, found...)...)
 }
 
 // walked compares the first and the last key, once. Damage is reported by the row reader.

@@ -393,13 +393,13 @@ func TestUnknownInLogs(t *testing.T) {
 			"the entries of this write batch from there on are missing: what they deleted or changed stands as it was",
 			testsst.Log(7, false, first, tagged, next)},
 		{"prepared transaction", "a=1 b=1 z=1", "write batch: at 13: tag: write batch with a begin of a prepared transaction (tag 0x9): not supported by the native " +
-			"reader; the entries of this write batch from there on are missing: what they deleted or changed stands as it was",
+			"reader; the entries of this write batch from there on are missing: rows that they deleted or changed keep their old state",
 			testsst.Log(7, false, first, testsst.Batch(4, []byte{0x09}, testsst.Op(base.KindPut, "p", "1")), next)},
 		{"timestamps", "a=1 b=1", "log record: log with user-defined timestamps: not supported by the native reader; " +
-			"everything behind it in this log is missing: what they deleted or changed stands as it was",
+			"everything after it in this log is missing: what they deleted or changed stands as it was",
 			slices.Concat(testsst.Log(7, false, first), testsst.Frame(logfile.FragTimestamps, 0, false, []byte{1}), testsst.Log(7, false, next, big, big))},
 		{"fragment", "a=1 b=1", "log record: log with fragment type 42: not supported by the native reader; " +
-			"everything behind it in this log is missing: what they deleted or changed stands as it was",
+			"everything after it in this log is missing: what they deleted or changed stands as it was",
 			slices.Concat(testsst.Log(7, false, first), testsst.Frame(42, 0, false, []byte{1}), testsst.Log(7, false, next, big, big))},
 	}
 	for _, tt := range tests {

@@ -220,10 +220,10 @@ var stricter = []reason{
 	{intoFooter, "servers read on into the footer"},
 	{"is not a score", "servers take the number that a text begins with, or 0"},
 	{"the value contradicts itself", "servers compare less of what a value says of itself"},
-	{"an entry is not after the one before", "servers compare less of what a value says of itself"},
-	{"the number of entries is not what it says", "servers compare less of what a value says of itself"},
+	{"an entry is not after the previous entry", "servers compare less of what a value says of itself"},
+	{"the number of entries differs from the header", "servers compare less of what a value says of itself"},
 	{"the stream says that it has", "servers compare less of what a value says of itself"},
-	{"a node is not after the one before", "servers compare less of what a value says of itself"},
+	{"a node is not after the previous node", "servers compare less of what a value says of itself"},
 	{" name: ", "servers pass over bytes behind a value"}, // starting like KeyDB's
 	{"does not begin a length", "servers take any byte for the begin of a length"},
 	{" ms after ", "servers let the sum of two times run over"},

@@ -155,7 +155,7 @@ func TestExplainUnreadTables(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{
-		"s1:z8": "zset unknown, its other rows may be in what cannot be read",
+		"s1:z8": "zset unknown, its other rows may be in unreadable tables or blocks",
 		"none":  `"none": no rows in what can be read`,
 	} {
 		r := kvferry(t, "explain", "--type", "zset", src, key)

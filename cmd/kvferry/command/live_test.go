@@ -117,7 +117,7 @@ func TestMemoryFull(t *testing.T) {
 	s := redistest.Start(t, "--maxmemory", "6mb")
 	t.Chdir(t.TempDir())
 	server := "redis://" + s.Addr
-	const again = "to start again, add --replace, which writes over those, or --skip-existing"
+	const again = "to start again, add --replace, which overwrites them, or --skip-existing"
 	r := kvferry(t, "convert", src, server)
 	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "raise its maxmemory") || !strings.Contains(r.stderr, again) {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)

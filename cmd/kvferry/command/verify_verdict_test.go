@@ -102,7 +102,7 @@ func TestVerdictOfUnread(t *testing.T) {
 		if lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n"); r.code != cli.ExitFindings || len(lines) != 1 ||
 			!strings.HasPrefix(lines[0], "kvferry: "+path+": 1 error; cause: newer in ") ||
 			!strings.Contains(lines[0], "; lost: everything from") ||
-			!strings.Contains(lines[0], "; how sure: ") || !strings.Contains(lines[0], "; next: kvferry convert") {
+			!strings.Contains(lines[0], "; certainty: ") || !strings.Contains(lines[0], "; next: kvferry convert") {
 			t.Errorf("%s: exit %d: %q", form, r.code, r.stderr)
 		}
 	}

@@ -28,7 +28,7 @@ const (
 type SilenceError struct{ time.Duration }
 
 func (e SilenceError) Error() string {
-	return fmt.Sprintf("the connection is open, but the server has sent nothing for %s: it is stopped, cut off or busy; look at its state and start again",
+	return fmt.Sprintf("the connection is open, but the server sent no data for %s: it is stopped, cut off or busy; check its state and start again",
 		e.Duration)
 }
 

@@ -275,4 +275,4 @@ func (s *Server) sameRun(conn redis.Conn, host string) error {
 	return err
 }
 
-var errRestarted = errors.New("the server restarted while kvferry wrote to it: what it had not saved is lost; run the command again")
+var errRestarted = errors.New("the server restarted while kvferry wrote to it: writes that it had not saved are lost; run the command again")

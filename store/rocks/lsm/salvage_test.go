@@ -188,7 +188,7 @@ func TestSalvageGap(t *testing.T) {
 	}
 	for at, want := range map[string][2]string{
 		"000010.sst@0": {"block: checksum mismatch: ", `; its rows are missing: keys from "key0000" up to "key0004"`},
-		"000013.sst@0": {"block: checksum mismatch: ", `; its rows are missing: keys from "key0000" up to "key0077"; older tables with such keys: 2, in which what was deleted or changed since stands as it was`},
+		"000013.sst@0": {"block: checksum mismatch: ", `; its rows are missing: keys from "key0000" up to "key0077"; older tables with such keys: 2; rows deleted or changed since then keep their old state there`},
 	} {
 		if d := details[at]; !strings.HasPrefix(d, want[0]) || !strings.HasSuffix(d, want[1]) {
 			t.Errorf("%s: %s\nwant %s", at, d, want)

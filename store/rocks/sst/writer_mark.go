@@ -81,7 +81,7 @@ func (m *marker) mark(h blocks.Handle, seq uint64) error {
 		err = blocks.ErrEntry
 	}
 	if err != nil {
-		return fmt.Errorf("%s: the last block is none of a Writer's: %w", m.f.Name(), err)
+		return fmt.Errorf("%s: the last block was not written by a Writer: %w", m.f.Name(), err)
 	}
 	stored, whole, sum := binary.LittleEndian.Uint32(b[h.Size+1:]), false, uint32(0)
 	for _, n := range []uint64{0, seq} {
