@@ -68,7 +68,7 @@ func TestOpen(t *testing.T) {
 	m.Store("data").Len("default")
 	m.Store("data").Len("another")
 	if _, err := m.Format.Open(t.Context(), m.Dir, &format.OpenOptions{Store: m.FS.Open}); err == nil ||
-		!strings.Contains(err.Error(), "one keyspace in byte order") {
+		!strings.Contains(err.Error(), "a single keyspace in byte order") {
 		t.Errorf("two keyspaces: %v", err)
 	}
 	src := whole(t).Open(t)

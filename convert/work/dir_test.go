@@ -134,7 +134,7 @@ func TestNoPlace(t *testing.T) {
 	full()
 	var unfinished *UnfinishedError
 	if !errors.As(err, &unfinished) || unfinished.Kept || !strings.Contains(err.Error(), "free some space") ||
-		!strings.Contains(err.Error(), "left nothing behind") {
+		!strings.Contains(err.Error(), "left no files behind") {
 		t.Errorf("full: %v", err)
 	}
 

@@ -36,7 +36,7 @@ func TestVerdictParts(t *testing.T) {
 		{"a file that says what it lost", "dump", nil, 0, []record.Finding{log}, Verdict{Lost: "the end of it", Next: "dump"}},
 		{"no command for the rest", "", nil, 0, []record.Finding{bad}, Verdict{Next: help}},
 		{"no command for the rest, and parts that were not read", "", []string{"kv"}, 0, []record.Finding{bad}, Verdict{Next: help + `, "What cannot be passed over"`}},
-		{"parts that were not read", "dump", []string{"kv"}, 0, []record.Finding{bad}, Verdict{Next: help + `, "What cannot be passed over"`, Lost: "what could not be read: kv"}},
+		{"parts that were not read", "dump", []string{"kv"}, 0, []record.Finding{bad}, Verdict{Next: help + `, "What cannot be passed over"`, Lost: "unreadable data: kv"}},
 	} {
 		v := verify.Outcome{Gravest: c.findings, Unread: c.unread}
 		if c.orphans > 0 {

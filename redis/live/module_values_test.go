@@ -97,7 +97,7 @@ func TestNotEmpty(t *testing.T) {
 		t.Error(err)
 	}
 	tg.to.Before["0"] = 2
-	if err := tg.databases(); err == nil || !strings.Contains(err.Error(), "database 0 holds 2 keys: --verify compares everything") {
+	if err := tg.databases(); err == nil || !strings.Contains(err.Error(), "database 0 holds 2 keys: --verify compares all data") {
 		t.Error(err)
 	}
 	tg.to.Libraries, tg.to.Before = 0, nil

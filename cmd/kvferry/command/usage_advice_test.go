@@ -58,8 +58,8 @@ func TestAdvice(t *testing.T) {
 		{[]string{"dump", "--dead", packedRDB}, "leave out --dead"},
 		{[]string{"dump", "rdb:" + data}, "name it nemo:" + data},
 		{[]string{"dump", "rdb:" + filepath.Dir(packedRDB)}, "is a directory; name the RDB file in it"},
-		{[]string{"dump", empty}, "the directory is empty; name the one that has the dataset"},
-		{[]string{"dump", "aof:" + empty}, "name the file, or the directory that has it"},
+		{[]string{"dump", empty}, "the directory is empty; name the directory of the dataset"},
+		{[]string{"dump", "aof:" + empty}, "name the file or its directory"},
 	} {
 		r := kvferry(t, c.args...)
 		if r.code == cli.ExitOK || !strings.Contains(r.stderr, c.want) {
