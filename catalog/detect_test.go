@@ -99,7 +99,7 @@ func TestGather(t *testing.T) {
 		t.Errorf("got %s", strings.Join(got, "; "))
 	}
 	loc := Location{Format: "nemo", Path: "p"}
-	if _, err := c.storeOf(&loc, ev); err == nil || !strings.Contains(err.Error(), "several kinds (one, two, bad): name one, nemo+one:p") {
+	if _, err := c.storeOf(&loc, ev); err == nil || !strings.Contains(err.Error(), "several kinds (one, two, bad): choose one, such as nemo+one:p") {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.gather(filepath.Join(dir, "nowhere")); err == nil {

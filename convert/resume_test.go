@@ -264,7 +264,7 @@ func TestResumeRefuses(t *testing.T) {
 			b.write("dst.kvferry/data", nil)
 		}, "cannot be resumed"},
 		"journal": {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"plan\":{}}\nrubbish\n")) }, "line 2"},
-		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"finishing\":true}\n")) }, "the plan must be the first line"},
+		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"finishing\":true}\n")) }, "the plan must be on the first line"},
 	} {
 		b := newBench(t, fake.Dataset(1))
 		b.write("src/extra", nil)

@@ -230,7 +230,7 @@ func (c *Census) CheckStores(opened *Stores, dir string) error {
 	unknown := false
 	for _, f := range opened.files(dir) {
 		if size, ok := sizes[f.Path]; !ok || size != f.Size {
-			return miscount("%s should be there with %s bytes, but is missing or has another size", f.Path, record.Number(f.Size))
+			return miscount("%s should have %s bytes, but is missing or has a different size", f.Path, record.Number(f.Size))
 		}
 		if f.Kind != "table" {
 			continue

@@ -200,7 +200,7 @@ func ShortHelp(cmd *cobra.Command, width int) string {
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "Usage:  %s COMMAND\nCommands:\n%s\n", cmd.CommandPath(), commandList(cmd))
-		fmt.Fprint(&b, "kvferry COMMAND -h shows examples and common flags; kvferry help shows everything.\n")
+		fmt.Fprint(&b, "kvferry COMMAND -h shows examples and common flags; kvferry help shows more.\n")
 		return b.String()
 	}
 	fmt.Fprintf(&b, "Usage:  %s\n", cmd.UseLine())

@@ -132,7 +132,7 @@ type serverFlags struct {
 var serverFlagNames = []string{"replace", "skip-existing", "fail-existing", "rate", "verify"}
 
 // rateUsage describes the flag --rate.
-const rateUsage = "maximum bytes per second to send, such as 20MiB (default: no limit)"
+const rateUsage = "maximum bytes per second to send, such as 20MiB; 0 for no limit (default)"
 
 // Register adds the flags to a command.
 func (f *serverFlags) Register(cmd *cobra.Command) {

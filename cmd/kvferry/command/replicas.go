@@ -35,11 +35,11 @@ func (f *replicaFlags) Register(a *App, cmd *cobra.Command) {
 	fs := cmd.Flags()
 	cli.Choose(fs, &f.version, "rdb-version", cli.Plain(append([]string{anyVersion}, rdb.Versions()...)...),
 		"RDB version for replicas; auto chooses by the replica's version, or 9, which Redis 5.0 and later, Valkey, KeyDB and Dragonfly load")
-	fs.Var(&f.rate, "rate", "maximum bytes per second to send to all replicas, such as 20MiB (default: no limit)")
+	fs.Var(&f.rate, "rate", "maximum bytes per second to send to all replicas, such as 20MiB; 0 for no limit (default)")
 	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses}, "allow-loss", "`kinds` of losses to accept for replicas, separated by commas")
 	f.conflict.text = "error"
 	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types: show clients the first and do not serve replicas, rename all but the first to name:type, or send replicas the first of the given types")
-	fs.Var(cli.Number(&f.synced, 0, 0), "exit-when-synced", "exit with 0 when `n` replicas are in sync (default: keep serving)")
+	fs.Var(cli.Number(&f.synced, 0, 0), "exit-when-synced", "exit with code 0 when `n` replicas are in sync; 0 to keep serving (default)")
 }
 
 // master returns what feeds replicas of a dataset, which is opened later. It calls done when enough of them have everything.

@@ -53,7 +53,7 @@ func TestAdvice(t *testing.T) {
 		{[]string{"convert", data, "nemo:" + link}, "/nowhere"},
 		{[]string{"convert", golden(t, "ardb-lmdb-basic"), "ssdb:" + filepath.Join(dir, "new")},
 			"kvferry: target " + filepath.Join(dir, "new") + `: database "1": SSDB has a single database, "0"; to convert only this database, add --db 1`},
-		{[]string{"verify", filepath.Join(near, "half")}, "not there yet: the conversion to it is unfinished; run that conversion again with --resume"},
+		{[]string{"verify", filepath.Join(near, "half")}, "does not exist yet, because its conversion is unfinished; run the conversion again with --resume"},
 		{[]string{"verify", half}, "the work directory of an unfinished conversion; run that conversion again with --resume"},
 		{[]string{"dump", "--dead", packedRDB}, "leave out --dead"},
 		{[]string{"dump", "rdb:" + data}, "name it nemo:" + data},

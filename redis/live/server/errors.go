@@ -135,7 +135,7 @@ func (e LinkError) Error() string {
 type MovedError int
 
 func (n MovedError) Error() string {
-	return record.Count(int64(n), "slot") + " moved between servers of the cluster while kvferry read them: keys may be missing, or there twice; " +
+	return record.Count(int64(n), "slot") + " moved between servers of the cluster while kvferry read them: keys may be missing or duplicated; " +
 		"run the command again when no slots move, or with --scan, which lists the keys again"
 }
 

@@ -65,7 +65,7 @@ func (o *Options) dial(ctx context.Context, host string) (*Link, error) {
 			if until := o.hush.Load(); now.UnixNano() < until || !o.hush.CompareAndSwap(until, now.Add(noticed).UnixNano()) {
 				return
 			}
-			o.Notice(fmt.Sprintf("%s: no word from %s for %s; still waiting", o.Shown, host, after))
+			o.Notice(fmt.Sprintf("%s: no data from %s for %s; still waiting", o.Shown, host, after))
 		}
 	}
 	return l, nil

@@ -69,7 +69,7 @@ func (s *Server) firstAnswer(ctx context.Context) error {
 	defer cancel()
 	err := s.identify(within)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("it does not answer within %s: is it a server of Redis, and not stopped or busy?", firstAnswer)
+		return fmt.Errorf("no answer within %s: check that it is a Redis server, and not stopped or busy", firstAnswer)
 	}
 	return err
 }
