@@ -177,7 +177,7 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && convert.IsUnfinished(convert.WorkPath(path)):
-		return fmt.Errorf("%s does not exist yet, because its conversion is unfinished; run the conversion again with --resume", path)
+		return fmt.Errorf("%s does not exist yet, because its conversion is unfinished; run it again with --resume", path)
 	case errors.Is(err, fs.ErrNotExist) && inDirectory:
 		return fmt.Errorf("%s: no such directory%s", path, suggest.Path(path))
 	case errors.Is(err, fs.ErrNotExist):

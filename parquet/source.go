@@ -118,8 +118,8 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 			kind, detail = record.FindMissingFile, fmt.Sprintf("the manifest lists it with %s, which are missing",
 				record.Count(line.Rows, "row"))
 		case size != line.Size:
-			kind, detail = record.FindFileSize, fmt.Sprintf("%s bytes, but %s in the manifest; kvferry does not read it", record.Number(size),
-				record.Number(line.Size))
+			kind, detail = record.FindFileSize, fmt.Sprintf("%s bytes, but %s in the manifest; kvferry does not read it",
+				record.Number(size), record.Number(line.Size))
 		default:
 			continue
 		}
@@ -198,8 +198,8 @@ func (o *openFile) check(line *fileLine) error {
 	}
 	for i, g := range groups {
 		if w := &line.Groups[i]; g.Rows != w.Rows || g.End != w.End {
-			return odd("%s rows up to offset %d in row group %d, but %s up to %d in the manifest", record.Number(g.Rows), g.End, i,
-				record.Number(w.Rows), w.End)
+			return odd("%s rows up to offset %d in row group %d, but %s up to %d in the manifest",
+				record.Number(g.Rows), g.End, i, record.Number(w.Rows), w.End)
 		}
 	}
 	return nil

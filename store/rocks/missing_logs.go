@@ -56,8 +56,8 @@ func (db *database) missingLogs() error {
 	}
 	if elsewhere, err := db.isElsewhere(wal); err != nil || elsewhere {
 		return cmp.Or(err, fmt.Errorf("%s has no logs, although the MANIFEST expects them; by %s they are in %s: pass "+
-			"%s with their present directory (or with the directory of the data if logs never existed, as in a checkpoint)", db.dir, file,
-			wal, db.walFlag()))
+			"%s with their present directory (or with the directory of the data if logs never existed, as in a checkpoint)",
+			db.dir, file, wal, db.walFlag()))
 	}
 	if _, flushes := db.version.Unflushed(); len(flushes) > 0 && !db.opts.AllowLive {
 		return nil // judgeLogs reports them as log-gap

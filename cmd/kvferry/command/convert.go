@@ -145,7 +145,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.finish, "finish", false, "assemble the target from its parts, prove it and publish it")
 	fs.BoolVar(&f.assemble, "assemble", false, "assemble the target from its parts in the work directory, for --prove")
 	fs.Var(&f.prove, "prove", "read back one `part` of the assembled target, such as 3/8; --finish reads the parts that no process has read")
-	fs.Var(cli.Number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, require `n` finished parts of the proof (--prove 1/n to n/n), or exit with 5")
+	fs.Var(cli.Number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, require `n` finished parts of the proof, 1 or more (--prove 1/n to n/n), or exit with 5")
 	fs.BoolVar(&f.failureReport, "failure-report", false, "if this run fails, write the reason to DST.kvferry-failure.json (-K-of-N.json for a part), for kvferry fleet")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: do not compute hashes or compare the target with the source")
 	cli.Choose(fs, &f.format, "format", cli.Plain("text", "json"), "format of the summary")

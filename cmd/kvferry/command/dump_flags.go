@@ -153,7 +153,7 @@ func (f *dumpFlags) validateParquet() error {
 	case f.inParts():
 		return nil // what exists may be the result of another process
 	case work.FindParts(f.output).Exist():
-		return cli.Usagef("%s contains parts of this directory; continue with --part or --finish, or remove it", work.Path(f.output))
+		return cli.Usagef("%s contains parts of this directory; use --part or --finish, or remove it", work.Path(f.output))
 	}
 	if _, err := disk.Lstat(f.output); err == nil {
 		return cli.Usagef("-o %s exists; --format parquet needs a new directory", f.output)

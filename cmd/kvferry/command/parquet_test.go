@@ -395,7 +395,7 @@ func TestParquetPartsRefused(t *testing.T) {
 		{append(now, "--part", "1/2"), "--part and --finish go with --format parquet"},
 		{append(now, "--format", "parquet", "--part", "1/2", "-o", filepath.Join(src, "new")), "is inside the source"},
 		{append(now, "--format", "csv", "--finish"), "--part and --finish go with --format parquet"},
-		{append(now, "--format", "parquet", "--part", "1/2", "--finish"), "--part --finish"},
+		{append(now, "--format", "parquet", "--part", "1/2", "--finish"), "--part and --finish do not go"},
 		{append(now, "--format", "parquet", "--part", "1/2", "--salvage"), "--salvage and --part do not go together"},
 		{append(now, "--format", "parquet", "--part", "1/2", "--limit", "3"), "--limit"},
 		{[]string{"dump", "--format", "parquet", "--part", "1/2", "-o", out, src}, "--part needs --now"},
@@ -407,7 +407,7 @@ func TestParquetPartsRefused(t *testing.T) {
 		}
 	}
 	ok(t, append(now, "--format", "parquet", "--part", "1/2")...)
-	if r := kvferry(t, append(now, "--format", "parquet")...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "holds parts of this directory") {
+	if r := kvferry(t, append(now, "--format", "parquet")...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "contains parts of this directory") {
 		t.Errorf("one run: exit %d, %s", r.code, r.stderr)
 	}
 }

@@ -264,7 +264,7 @@ func (b *Runbook) rest() {
 		if back := b.Report.Back; back != nil {
 			if kinds := back.Kinds(); len(kinds) > 0 {
 				flags = append(flags, "--allow-loss", strings.Join(kinds, ","))
-				text += ", without data that the old server supports but kvferry does not write (`" + strings.Join(kinds, "`, `") + "`)"
+				text += ", without data of the old server that kvferry does not write (`" + strings.Join(kinds, "`, `") + "`)"
 			}
 			for _, pair := range back.RenameDB {
 				flags = append(flags, "--rename-db", pair)
