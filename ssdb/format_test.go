@@ -259,7 +259,7 @@ func TestTarget(t *testing.T) {
 
 	gone := formattest.NewMemory(t, ssdb.New())
 	if _, err := gone.Format.Create(t.Context(), gone.Dir, &format.CreateOptions{Create: gone.FS.Create,
-		DBs: []string{"0", "1"}}); err == nil || !strings.Contains(err.Error(), "add --db 1") {
+		DBs: []string{"0", "1"}}); err == nil || !strings.Contains(err.Error(), "convert it alone with --db 1") {
 		t.Errorf("two databases: %v", err)
 	}
 	dst = gone.Create(t, o)
