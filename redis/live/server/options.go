@@ -103,7 +103,7 @@ func (o *Options) shakeHands(ctx context.Context) error {
 	case err == nil, ctx.Err() != nil:
 		return context.Cause(ctx)
 	case in.Err() != nil:
-		return fmt.Errorf("no TLS handshake within %s: if the server has no TLS, use %s", handshakeTimeout, Scheme(!o.TLS, o.Cluster))
+		return fmt.Errorf("no TLS handshake in %s: if the server has no TLS, use %s", handshakeTimeout, Scheme(!o.TLS, o.Cluster))
 	case errors.As(err, &record):
 		return fmt.Errorf("%w: if the server has no TLS, use %s", err, Scheme(!o.TLS, o.Cluster))
 	}
