@@ -115,7 +115,7 @@ func (r *deadReader) sum() {
 	case r.head.Type == record.String, r.meta.Size == sizeLost:
 	case r.meta.Size == codec.SizeUnknown:
 		r.tell(bytes.Clone(r.head.Key), r.head.Type,
-			fmt.Sprintf("its META row does not say how many elements it had; %d are still on disk", n))
+			fmt.Sprintf("its META row has no element count; %s elements are still on disk", record.Number(n)))
 	case r.meta.Size != n:
 		r.tell(bytes.Clone(r.head.Key), r.head.Type,
 			fmt.Sprintf("%s of its %s elements are still on disk", record.Number(n), record.Number(r.meta.Size)))

@@ -57,7 +57,7 @@ func TestDeadSizes(t *testing.T) {
 		want       string
 	}{
 		{record.Hash, 2, 3, ""}, {record.Hash, 2, 2, "1 of its 2 elements are still on disk"}, {record.Set, 0, 2, "1 of its 0 elements are still on disk"},
-		{record.Hash, codec.SizeUnknown, 3, "its META row does not say how many elements it had; 2 are still on disk"},
+		{record.Hash, codec.SizeUnknown, 3, "its META row has no element count; 2 elements are still on disk"},
 		{record.List, sizeLost, 3, ""}, {record.String, 7, 1, ""},
 	} {
 		got := ""

@@ -101,8 +101,8 @@ func unopenedError(err error, dir, home, kind string) error {
 // heldError replaces the advice in a LiveError, since BGSAVE writes no database here.
 func heldError(err error, kind string) error {
 	if kind == kindLMDB {
-		return store.Advise(err, "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server and copy the directory, or "+
-			"have it make a copy (SAVE backup writes save-lmdb-backup in its backup-dir), and read that")
+		return store.Advise(err, "LMDB files change in place and cannot be read safely while the server runs: stop the server and copy the directory, or "+
+			"read a copy made by the server (SAVE backup writes save-lmdb-backup to its backup-dir)")
 	}
 	return store.Advise(err, "stop the server, copy the directory and read the copy, or pass --allow-live")
 }

@@ -83,7 +83,7 @@ func (r *rest) classify(raw, value []byte) (record.Class, error) {
 	return r.ttl(raw, value)
 }
 
-var errBehind = errors.New("it stands behind the others of its namespace")
+var errBehind = errors.New("it comes after all other rows of its namespace")
 
 // malformed returns an error with its kind of finding.
 func malformed(kind string, err error) error {

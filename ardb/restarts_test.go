@@ -21,7 +21,7 @@ import (
 // and a page split moves rows, so that the place of a row says little about its age.
 func TestRestarts(t *testing.T) {
 	const name = "ardb-lmdb-restarts"
-	found, first := "the one that the server finds", "the first in the tree"
+	found, first := "the row that the server finds", "the first in the tree"
 	stale := map[string]string{ // rows found, acknowledged, which one is read and why it is not the acknowledged one
 		// The search reaches a different row than at the time of the write: since then a page was split. The
 		// server itself replies with the row that is read.
@@ -44,7 +44,7 @@ func TestRestarts(t *testing.T) {
 			t.Error(err)
 		}
 		_, why, _ := strings.Cut(f.Detail, "; ")
-		_, why, _ = strings.Cut(why, "kvferry takes ")
+		_, why, _ = strings.Cut(why, "kvferry uses ")
 		twice[why]++
 		chosen[strings.TrimSpace(fmt.Sprintf("%s %s", k.User, codec.AppendServed(nil, k.Elems[0])))] = why
 	})

@@ -115,7 +115,7 @@ func (s *source) openNamespaces(ctx context.Context, dir string, o *format.OpenO
 func (s *source) findNamespaces(opts *store.Options) error {
 	keyspaces := s.store.Keyspaces()
 	if len(keyspaces) != 1 {
-		return fmt.Errorf("%s: %d keyspaces, a LevelDB database of Ardb has one", s.dir, len(keyspaces))
+		return fmt.Errorf("%s: %d keyspaces; want one, as in LevelDB databases of Ardb", s.dir, len(keyspaces))
 	}
 	var err error
 	if s.spaces, err = findSpaces(keyspaces[0]); err != nil {

@@ -114,7 +114,7 @@ func (s *source) checkStreams(o *format.OpenOptions) error {
 		if h.streams || dataset.Unwanted(s.Dir, rel, h.db, record.Of(record.Stream), o) {
 			continue
 		}
-		why := "other databases have it"
+		why := "it exists in other databases"
 		if !others {
 			version, err := s.rocksOf(h)
 			if err != nil {
@@ -123,7 +123,7 @@ func (s *source) checkStreams(o *format.OpenOptions) error {
 			if !files.VersionAtLeast(version, 8, 7) {
 				continue
 			}
-			why = "Pika 3.5.3 and later always have it, and RocksDB " + version + " of those opened the database"
+			why = "Pika 3.5.3 and later always create it, and their RocksDB " + version + " opened the database"
 		}
 		dataset.Report(o, record.Finding{Kind: dataset.FindMissingStore, Severity: record.Error, DB: h.db, Type: record.Stream,
 			Detail: rel + " not found; " + why + ", so data may have been left behind"})

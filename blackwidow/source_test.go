@@ -129,8 +129,8 @@ func TestMissingStreams(t *testing.T) {
 		{"Pika 3.5.2", nil, "8.3.3", ""},
 		{"never opened", nil, "", ""},
 		{"both", []string{"db0", "db1"}, "8.7.3", ""},
-		{"another has it", []string{"db0"}, "", "1 db1/streams not found; other databases have it, so data may have been left behind"},
-		{"RocksDB has it", nil, "8.7.3", "1 db1/streams not found; Pika 3.5.3 and later always have it, and RocksDB 8.7.3 of those opened the database, " +
+		{"another has it", []string{"db0"}, "", "1 db1/streams not found; it exists in other databases, so data may have been left behind"},
+		{"RocksDB has it", nil, "8.7.3", "1 db1/streams not found; Pika 3.5.3 and later always create it, and their RocksDB 8.7.3 opened the database, " +
 			"so data may have been left behind"},
 	} {
 		m := newMemory(t)

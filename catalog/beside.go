@@ -63,7 +63,7 @@ func (f *Found) reportBeside(ctx context.Context, o *format.OpenOptions) error {
 	byLog := f.Format.Name() == aof.Name
 	if !b.given && b.empty() && !o.Options.Salvage {
 		return fmt.Errorf("%s: the append-only log is empty, and %s is not: a server with appendonly yes starts without its records; "+
-			"name the one to read, %s:%s or %s:%s", f.Given, b.Dump, redis.Name, b.Dump, aof.Name, b.fileOfLog())
+			"choose %s:%s or %s:%s", f.Given, b.Dump, redis.Name, b.Dump, aof.Name, b.fileOfLog())
 	}
 	if o.Options.Report == nil {
 		return nil
@@ -128,7 +128,7 @@ func (b *beside) describe(ctx context.Context, byLog bool, o *format.OpenOptions
 		add(aof.FindEmpty, record.Error, b.At, fmt.Sprintf("the append-only log is empty, and %s is not: a server with appendonly yes starts without its records",
 			dump))
 		empty := &b.findings[len(b.findings)-1]
-		empty.Lost, empty.Sure = "nothing of "+dump, "an empty log does not say whether it once had more"
+		empty.Lost, empty.Sure = "nothing of "+dump, "an empty log does not show whether it once had data"
 		if byLog {
 			empty.Lost = "the records of " + dump + ", which kvferry does not read"
 		}

@@ -168,7 +168,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	}
 	text := fmt.Sprintf("%s: cannot detect the format: found %s", ev.Dir, what)
 	if len(names) > 0 {
-		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", suggest.Or(names))
+		text += fmt.Sprintf("; to list the problems, run kvferry verify with a format: %s", suggest.Or(names))
 	}
 	return errors.New(text)
 }
@@ -270,7 +270,7 @@ func (c *Catalog) notADatabase(dir string) error {
 		return fmt.Errorf("%s: the work directory of an unfinished conversion; run that conversion again with --resume", dir)
 	}
 	if len(entries) == 0 {
-		return fmt.Errorf("%s: the directory is empty; name the one that has the dataset", dir)
+		return fmt.Errorf("%s: the directory is empty; name the directory of the dataset", dir)
 	}
 	if name := c.fileIn(dir); name != "" {
 		return fmt.Errorf("%s: a directory with a dataset in a file: name the file: %s", dir, name)

@@ -41,7 +41,7 @@ func TestDetect(t *testing.T) {
 		{[3]int{90, 50, 20}, "a"},
 		{[3]int{50, 20, 50}, "/d: could be a or c: name the format, a:/d"},
 		{[3]int{0, 0, 0}, "/d: cannot detect the format: found a lmdb database in a/b that cannot be read (cut off), " +
-			"a rocksdb database (default), a leveldb database in c, 2 more; kvferry verify lists what is wrong when the format is named: a:/d or c:/d"},
+			"a rocksdb database (default), a leveldb database in c, 2 more; to list the problems, run kvferry verify with a format: a:/d or c:/d"},
 	} {
 		c := &Catalog{Formats: []format.Format{scored{name: "a", score: tc.scores[0]}, scored{name: "b", score: tc.scores[1]},
 			scored{name: "c", score: tc.scores[2]}}}
@@ -99,7 +99,7 @@ func TestGather(t *testing.T) {
 		t.Errorf("got %s", strings.Join(got, "; "))
 	}
 	loc := Location{Format: "nemo", Path: "p"}
-	if _, err := c.storeOf(&loc, ev); err == nil || !strings.Contains(err.Error(), "several kinds (one, two, bad): name one, nemo+one:p") {
+	if _, err := c.storeOf(&loc, ev); err == nil || !strings.Contains(err.Error(), "several kinds (one, two, bad): choose one, such as nemo+one:p") {
 		t.Errorf("%v", err)
 	}
 	if _, err := c.gather(filepath.Join(dir, "nowhere")); err == nil {

@@ -140,7 +140,7 @@ func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 		}
 	}
 	if len(kinds) > 1 {
-		return nil, fmt.Errorf("%s: found stores of several kinds (%s): name one, %s+%s:%s",
+		return nil, fmt.Errorf("%s: found stores of several kinds (%s): choose one, such as %s+%s:%s",
 			loc.Path, strings.Join(kinds, ", "), loc.Format, kinds[0], loc.Path)
 	}
 	return c.Driver(kinds[0])
@@ -177,7 +177,7 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && convert.IsUnfinished(convert.WorkPath(path)):
-		return fmt.Errorf("%s: not there yet: the conversion to it is unfinished; run that conversion again with --resume", path)
+		return fmt.Errorf("%s does not exist yet, because its conversion is unfinished; run it again with --resume", path)
 	case errors.Is(err, fs.ErrNotExist) && inDirectory:
 		return fmt.Errorf("%s: no such directory%s", path, suggest.Path(path))
 	case errors.Is(err, fs.ErrNotExist):

@@ -38,7 +38,7 @@ func (c *Catalog) meant(given string) string {
 	}
 	m := hostPort.FindStringSubmatch(given)
 	if m != nil && !c.knows(m[1]) {
-		return fmt.Sprintf("a server is redis://%s; if it is a path, write ./%s", given, given)
+		return fmt.Sprintf("write redis://%s for a server, or ./%s for a path", given, given)
 	}
 	if m = uppercase.FindStringSubmatch(given); m == nil {
 		return ""
@@ -48,7 +48,7 @@ func (c *Catalog) meant(given string) string {
 	case lower == m[1]:
 		return ""
 	case c.knows(lower):
-		return fmt.Sprintf("names of formats have lower case: write %s", object.Shown(lower+strings.ToLower(m[2])+":"+m[3]))
+		return fmt.Sprintf("format names are in lower case: write %s", object.Shown(lower+strings.ToLower(m[2])+":"+m[3]))
 	}
 	return c.nameMeant(lower)
 }
@@ -65,7 +65,7 @@ func (c *Catalog) schemeMeant(scheme, rest string) string {
 	case isRedis(lower):
 		return "the address of a server is " + server
 	case c.knows(lower):
-		return fmt.Sprintf("%s names files and no server: write %s:/path for the files; a server that runs is %s, if it has Redis's commands",
+		return fmt.Sprintf("%s is a format of files, not a server: write %s:/path for files, or %s for a running server with Redis commands",
 			lower, lower, server)
 	}
 	return "no such scheme: servers are redis://, rediss://, redis+cluster://, rediss+cluster:// or unix://, objects s3://, http:// or https://; " +
@@ -80,7 +80,7 @@ func (c *Catalog) nameMeant(name string) string {
 	}
 	for _, d := range c.Drivers {
 		if d.Name == name {
-			return fmt.Sprintf("a kind of store: name the format, too, as in ardb+%s:", name)
+			return fmt.Sprintf("a kind of store, which needs a format, as in ardb+%s:", name)
 		}
 	}
 	switch base {
@@ -90,7 +90,7 @@ func (c *Catalog) nameMeant(name string) string {
 		return "write the path alone"
 	}
 	if isRedis(base) {
-		return "Redis and servers like it have three kinds of locations: rdb: is a dump, aof: an append-only file or its directory, redis://HOST:PORT a running server"
+		return "Redis-compatible servers have three kinds of locations: rdb: for a dump, aof: for an append-only file or its directory, redis://HOST:PORT for a running server"
 	}
 	if base == name || !c.knows(base) {
 		return ""

@@ -13,8 +13,8 @@ import (
 func TestMistaken(t *testing.T) {
 	c := catalog.Default()
 	for given, want := range map[string]string{
-		"kvrocks://127.0.0.1:6666": "kvrocks names files and no server: write kvrocks:/path",
-		"pika3://10.0.0.1:9221":    "a server that runs is redis://10.0.0.1:9221",
+		"kvrocks://127.0.0.1:6666": "kvrocks is a format of files, not a server: write kvrocks:/path",
+		"pika3://10.0.0.1:9221":    "or redis://10.0.0.1:9221 for a running server",
 		"ardb://h":                 "write ardb:/path",
 		"rdb:///data/x":            "write rdb:/path",
 		"parquet://x":              "write parquet:/path",
@@ -24,7 +24,7 @@ func TestMistaken(t *testing.T) {
 		"REDIS://127.0.0.1:6379":   "write redis://127.0.0.1:6379",
 		"file:///data/x":           "write the path alone, or FORMAT:/data/x",
 		"gs://bucket/x":            "no such scheme",
-		"127.0.0.1:6379":           "redis://127.0.0.1:6379; if it is a path, write ./127.0.0.1:6379",
+		"127.0.0.1:6379":           "write redis://127.0.0.1:6379 for a server, or ./127.0.0.1:6379 for a path",
 		"localhost:6379/2":         "redis://localhost:6379/2",
 		"[::1]:6379":               "redis://[::1]:6379",
 		"db-1.example.com:6380":    "redis://db-1.example.com:6380",
@@ -35,9 +35,9 @@ func TestMistaken(t *testing.T) {
 		"kvrocks2.12:x":            "write kvrocks:, which is Kvrocks 2.0 and later",
 		"ssdb1.9:x":                "write ssdb:",
 		"kvrocks2.6:x":             "write kvrocks2.9:",
-		"valkey:x":                 "rdb: is a dump",
-		"redis7:x":                 "rdb: is a dump",
-		"Valkey8.1:x":              "rdb: is a dump",
+		"valkey:x":                 "rdb: for a dump",
+		"redis7:x":                 "rdb: for a dump",
+		"Valkey8.1:x":              "rdb: for a dump",
 		"json:x":                   "kvferry dump --format",
 		"jsonl:x":                  "kvferry dump --format",
 		"rocksdb:x":                "as in ardb+rocksdb:",

@@ -51,7 +51,7 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	beside := f.Format.Limits().Beside
 	for _, s := range f.unread(tried) {
 		if top, _, _ := strings.Cut(s.Path, "/"); slices.Contains(beside, top) {
-			report(record.FindBeside, s.Path, record.Note, describeStore(&s)+" is a copy or log that the server keeps beside its data; kvferry does not read it")
+			report(record.FindBeside, s.Path, record.Note, describeStore(&s)+" is a copy or log that the server keeps next to its data; kvferry does not read it")
 			continue
 		}
 		severity := record.Error
@@ -63,7 +63,7 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	}
 	for _, rel := range src.Extra() {
 		if _, err := store.Inside(f.Location.Path, rel); errors.Is(err, store.ErrNotRegular) {
-			report(record.FindNoFile, rel, record.Warning, "it is no regular file of the dataset: a directory, a pipe, a device, or a link to what is no file of it; kvferry does not read or copy it")
+			report(record.FindNoFile, rel, record.Warning, "not a regular file of the dataset, but a directory, a pipe, a device, or a link that leads out of the dataset; kvferry does not read or copy it")
 		}
 	}
 	for _, c := range f.Evidence.Closed {

@@ -30,11 +30,11 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 	}
 	if loc.Path == standardInput && f.Limits().Place != format.OnServer {
 		return convert.Output{}, format.Usagef("target %s: standard output cannot be a target: kvferry reads a target back and renames it into place; "+
-			"name a path and send what is there when the conversion is done (%s:./- is a path of that name)", given, loc.Format)
+			"name a path, and send the target when the conversion is complete (a file named - is %s:./-)", given, loc.Format)
 	}
 	if ext := filepath.Ext(loc.Path); f.Limits().Place == format.InFile && (ext == ".gz" || ext == ".zst") {
-		return convert.Output{}, format.Usagef("target %s: kvferry writes %s files without compression: leave out %s, and compress the file when the conversion is done; "+
-			"kvferry reads it compressed, too", given, f.Name(), ext)
+		return convert.Output{}, format.Usagef("target %s: kvferry writes %s files without compression: leave out %s, and compress the file after the conversion; "+
+			"kvferry also reads compressed files", given, f.Name(), ext)
 	}
 	d, err := c.writer(f, &loc)
 	if err != nil {

@@ -364,7 +364,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	b = newBench(t, fake.Dataset(1))
 	b.to.Spoil = func(r *fake.Record) { r.Elems = r.Elems[:1] }
 	var proof *ProofError
-	if err := b.fails("the proof failed; nothing is published: database 0 hash: "); !errors.As(err, &proof) ||
+	if err := b.fails("the proof failed; the target was not published: database 0 hash: "); !errors.As(err, &proof) ||
 		len(proof.Parts) != 4 {
 		t.Errorf("%v", err)
 	}

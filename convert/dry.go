@@ -17,7 +17,7 @@ import (
 )
 
 // errOnServer is returned if Options.Estimate is set and the target is a server.
-var errOnServer = errors.New("nothing is written to a server for a try: an estimate needs a target on disk")
+var errOnServer = errors.New("an estimate needs a target on disk: kvferry does not write samples to a server")
 
 // DryRun reads the whole source and reports the records and losses of a conversion, and the space and time it would
 // need. With Options.Estimate it reads and counts only a sample. It writes only temporary

@@ -71,7 +71,7 @@ func failAt(t *testing.T, n int64, fault error, stays bool, tree string) bool {
 		t.Errorf("%s: no target: %v", name, err)
 	case err != nil && published && after == nil:
 		t.Errorf("%s: the target is there: %v", name, err)
-	case err != nil && published && strings.Contains(err.Error(), "left nothing behind"):
+	case err != nil && published && strings.Contains(err.Error(), "left no files behind"):
 		t.Errorf("%s: says %v", name, err)
 	}
 	if published {

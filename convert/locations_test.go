@@ -100,9 +100,9 @@ func TestForeignPlaces(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	must(t, os.Mkdir(filepath.Join(b.dir, "dst.kvferry"), 0o755))
 	b.write("dst.kvferry/mine", []byte("x"))
-	b.refused("it has mine in it")
+	b.refused("it contains mine")
 	b.o.Resume = true
-	b.refused("it has mine in it")
+	b.refused("it contains mine")
 	must(t, os.Rename(filepath.Join(b.dir, "dst.kvferry/mine"), filepath.Join(b.dir, "dst.kvferry/data")))
 	b.refused("it has no journal")
 	must(t, os.Remove(filepath.Join(b.dir, "dst.kvferry/data")))

@@ -19,12 +19,12 @@ func (o *Options) checkParts() error {
 	case o.onServer():
 		return format.Usagef("a target on a server is not written in parts: convert to a directory or an RDB file in parts, or to the server in one run")
 	case o.uploads():
-		return format.Usagef("a target in an object store is not written in parts: convert to a directory that the machines share, and upload what is there")
+		return format.Usagef("a target in an object store cannot be written in parts: convert to a directory that all machines share, and upload the result")
 	case o.Source.Format.Limits().Place == format.OnServer || o.Source.Path == "-":
 		return format.Usagef("%s: processes that read it at different times would not see the same data: convert it to an RDB file first, and that in parts",
 			o.Source.Path)
 	case o.Discard:
-		return format.Usagef("--discard drops all parts of a conversion, also those that other processes work on: remove %s instead",
+		return format.Usagef("--discard would drop all parts of a conversion, including the parts of running processes: remove %s instead",
 			work.Path(o.Target.Path))
 	}
 	return nil

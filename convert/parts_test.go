@@ -170,13 +170,13 @@ func TestPartsRefuse(t *testing.T) {
 	server := fake.NewFormat()
 	server.Bounds.Place = format.OnServer
 	for text, change := range map[string]func(*Options){
-		"it has no --type":                           func(o *Options) { o.Selection = filtered(filter.Filter{Types: 2}) },
-		"it was written by version 1.0 of kvferry":   func(o *Options) { o.Tool = "1.1" },
-		"leave out --now":                            func(o *Options) { o.Now, o.NowGiven = testNow.Add(1), true },
-		"--discard drops all parts of a conversion":  func(o *Options) { o.Discard = true },
-		"a target on a server is not written in par": func(o *Options) { o.Target.Address = "redis://localhost" },
-		"-: processes that read it at different tim": func(o *Options) { o.Source.Path = "-" },
-		"convert it to an RDB file first, and that ": func(o *Options) { o.Source.Format = server },
+		"it was started without --type":                  func(o *Options) { o.Selection = filtered(filter.Filter{Types: 2}) },
+		"it was written by version 1.0 of kvferry":       func(o *Options) { o.Tool = "1.1" },
+		"leave out --now":                                func(o *Options) { o.Now, o.NowGiven = testNow.Add(1), true },
+		"--discard would drop all parts of a conversion": func(o *Options) { o.Discard = true },
+		"a target on a server is not written in par":     func(o *Options) { o.Target.Address = "redis://localhost" },
+		"-: processes that read it at different tim":     func(o *Options) { o.Source.Path = "-" },
+		"convert it to an RDB file first, and that ":     func(o *Options) { o.Source.Format = server },
 	} {
 		o := b.o
 		change(&o)

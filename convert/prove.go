@@ -47,9 +47,9 @@ func (e *ProofError) Error() string {
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
-	outcome := "nothing is published"
+	outcome := "the target was not published"
 	if e.Loaded {
-		outcome = "what was written stays on the server"
+		outcome = "the written data stays on the server"
 	}
 	return "the proof failed; " + outcome + ": " + strings.Join(parts, "; ")
 }

@@ -51,7 +51,7 @@ func TestFailsAfterPublishing(t *testing.T) {
 		if !errors.As(err, &published) || published.Synced != c.synced || rep == nil || rep.Records() != 60 {
 			t.Fatalf("%s: %v, %v", name, rep, err)
 		}
-		if text := err.Error(); !strings.Contains(text, "dst is complete") || strings.Contains(text, "left nothing behind") {
+		if text := err.Error(); !strings.Contains(text, "dst is complete") || strings.Contains(text, "left no files behind") {
 			t.Errorf("%s: %s", name, text)
 		}
 		if read, err := ReadReport(ReportPath(b.o.Target.Path)); err != nil || read.Records() != 60 {

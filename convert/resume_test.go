@@ -245,7 +245,7 @@ func TestResumeRefuses(t *testing.T) {
 		change func(*bench)
 		text   string
 	}{
-		"filter":  {func(b *bench) { b.o.Selection = filtered(filter.Filter{Types: record.Of(record.Hash)}) }, "it has no --type: leave it out to continue it"},
+		"filter":  {func(b *bench) { b.o.Selection = filtered(filter.Filter{Types: record.Of(record.Hash)}) }, "it was started without --type; leave out the flag to continue it"},
 		"version": {func(b *bench) { b.o.Version = 7 }, "it has version-epoch 1, not 7"},
 		"now":     {func(b *bench) { b.o.Now, b.o.NowGiven = testNow.Add(1), true }, "leave out --now"},
 		"size":    {func(b *bench) { b.write("src/CURRENT", []byte("longer")) }, "CURRENT has 6 bytes, had 5"},
@@ -264,7 +264,7 @@ func TestResumeRefuses(t *testing.T) {
 			b.write("dst.kvferry/data", nil)
 		}, "cannot be resumed"},
 		"journal": {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"plan\":{}}\nrubbish\n")) }, "line 2"},
-		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"finishing\":true}\n")) }, "the plan must be the first line"},
+		"order":   {func(b *bench) { b.write("dst.kvferry/journal", []byte("{\"finishing\":true}\n")) }, "the plan must be on the first line"},
 	} {
 		b := newBench(t, fake.Dataset(1))
 		b.write("src/extra", nil)

@@ -287,9 +287,9 @@ func TestSelectionIsPartOfThePlan(t *testing.T) {
 		"ttl-to":       {func(s *filter.Selection) { s.ExpireTo = nil }, "it has ttl-to 2023-11-15T01:13:20Z, not (none)"},
 		"min-bytes":    {func(s *filter.Selection) { s.MinBytes = 0 }, "it has min-bytes 7, not (none)"},
 		"min-elements": {func(s *filter.Selection) { s.MinElements = 2 }, "it has min-elements 1, not 2"},
-		"max-bytes":    {func(s *filter.Selection) { s.MaxBytes = 9 }, "it has no --max-bytes: leave it out to continue it"},
-		"no-expiry":    {func(s *filter.Selection) { s.ExpireFrom, s.ExpireTo, s.NoExpiry = nil, nil, true }, "it has no --no-expiry: leave it out"},
-		"match":        {func(s *filter.Selection) { s.Match = []string{"*"} }, "it has no --match: leave it out to continue it"},
+		"max-bytes":    {func(s *filter.Selection) { s.MaxBytes = 9 }, "it was started without --max-bytes; leave out the flag to continue it"},
+		"no-expiry":    {func(s *filter.Selection) { s.ExpireFrom, s.ExpireTo, s.NoExpiry = nil, nil, true }, "it was started without --no-expiry; leave out the flag"},
+		"match":        {func(s *filter.Selection) { s.Match = []string{"*"} }, "it was started without --match; leave out the flag to continue it"},
 		"expired":      {func(s *filter.Selection) { s.KeepExpired = true }, "it has expired drop, not keep"},
 	} {
 		b := newBench(t, expiring(fake.Dataset(1)))

@@ -202,11 +202,11 @@ func TestServerRefuses(t *testing.T) {
 			b.from.Wrap = func(s *fake.Source) { s.Held["0"][3].Key = []byte("lost") }
 		}, "key-too-long", false},
 		"count": {func(b *bench, s *fakeServer) { b.o.Target.Verify, s.miscount = false, errors.New("3 keys are missing") },
-			"the proof failed; what was written stays on the server: 3 keys are missing", true},
+			"the proof failed; the written data stays on the server: 3 keys are missing", true},
 		"proof": {func(b *bench, s *fakeServer) {
 			b.to.Spoil = func(r *fake.Record) { r.Elems[0].Value = []byte("other") }
 		},
-			"the proof failed; what was written stays on the server: database 0 hash: fingerprint ", true},
+			"the proof failed; the written data stays on the server: database 0 hash: fingerprint ", true},
 	} {
 		b, s := serverBench(t, fake.Dataset(1))
 		c.change(b, s)

@@ -151,7 +151,7 @@ func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spre
 	}
 	why := "keys are spread over all instances, so data may have been left behind"
 	if fits && sp.instances > db.n {
-		why = fmt.Sprintf("the keys of the others fit %d instances, so those of the missing ones were left behind: bring them back",
+		why = fmt.Sprintf("the keys of the other instances fit %d instances, so the missing instances were left behind: bring them back",
 			sp.instances)
 	}
 	if n := len(missing); n > maxMissing {
@@ -168,7 +168,7 @@ const maxMissing = 8
 func (db *opened) reportBarren(dir string, o *format.OpenOptions, sp spread, sums keySums) {
 	for i := range db.n {
 		if st := db.instances[i]; st != nil && len(sums[i]) == 0 && st.Size() == 0 && sums.barren(sp, i) {
-			db.reportLost(o, fmt.Sprintf("%s is there but empty; the keys of the others fit %d instances, so its keys were left behind: bring it back",
+			db.reportLost(o, fmt.Sprintf("%s is empty, but the keys of the other instances fit %d instances, so its keys were left behind: bring it back",
 				path.Join(dir, strconv.Itoa(i)), sp.instances))
 		}
 	}
@@ -229,7 +229,7 @@ func (p *placing) checkPlace(pass *versioned.Pass, own *placer, i int) (ok bool,
 	m := pass.Meta()
 	k := &pass.Store().Metas
 	if m.Tail > 0 {
-		pass.Damage(k, FindTruncatedKey, pass.Place(), "the last %s of the key are not on disk: the engine does not write what follows a NUL; it is read as %s",
+		pass.Damage(k, FindTruncatedKey, pass.Place(), "the last %s of the key are not on disk: the engine truncates keys at their last NUL; it is read as %s",
 			record.Count(int64(m.Tail), "byte"), record.Quote(m.Key))
 		return true, nil // its slot came from the whole key
 	}

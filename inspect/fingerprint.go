@@ -169,7 +169,7 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 		}
 		part := record.Part{DB: string(p.DB), Type: t}
 		if seen[part] {
-			return nil, fmt.Errorf("fingerprint: database %q: %s is there twice", p.DB, t)
+			return nil, fmt.Errorf("fingerprint: database %q: %s occurs twice", p.DB, t)
 		}
 		seen[part] = true
 	}

@@ -68,7 +68,7 @@ func TestFingerprintFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		whole + "\n" + whole: "something follows it",
 		whole + "x":          "trailing data: invalid character 'x'",
-		twice:                `database "0": set is there twice`,
+		twice:                `database "0": set occurs twice`,
 	} {
 		if _, err := ReadFingerprint(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

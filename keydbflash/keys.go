@@ -174,7 +174,7 @@ func (d dialect) metadataRow(raw, value []byte) (name string, err error) {
 	return name, record.Exact(value, 0, name, n)
 }
 
-var errIndex = errors.New("the value is not the key behind the time")
+var errIndex = errors.New("the value is not the key that follows the time")
 
 // decodeIndex decodes a row of the index.
 //

@@ -102,7 +102,7 @@ func (x *valueReader) end(err error) error {
 	}
 	if err == io.EOF {
 		if says, has, ok := x.d.StreamLength(); ok && says != has {
-			x.r.Remark(FindStreamLength, record.Warning, fmt.Sprintf("the stream says that it has %s, but has %s",
+			x.r.Remark(FindStreamLength, record.Warning, fmt.Sprintf("the stream's header counts %s, but it has %s",
 				record.Count(int64(says), "entry"), record.Number(has)))
 		}
 		return io.EOF

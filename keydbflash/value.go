@@ -34,7 +34,7 @@ type value struct {
 }
 
 var (
-	errOrder = errors.New("it is before the one in front of it")
+	errOrder = errors.New("it is less than the previous one")
 	errPast  = errors.New("it is before 1970")
 )
 

@@ -57,7 +57,7 @@ func countFields(r *versioned.Reader, rows int64) {
 	}
 	none := m.Count == int64(s.Persist) && (s.Lower != 0 || s.Upper != 0)
 	if !r.Header().Expired && (none || f.Expiring > 0 && (f.Lower < int64(s.Lower) || f.Upper > int64(s.Upper))) {
-		r.Remark(FindFieldBounds, record.Warning, fmt.Sprintf("%s from %d to %d, metadata says from %d to %d",
+		r.Remark(FindFieldBounds, record.Warning, fmt.Sprintf("%s from %d to %d, but from %d to %d in the metadata",
 			record.Count(f.Expiring, "field")+" expiring", f.Lower, f.Upper, s.Lower, s.Upper))
 	}
 }

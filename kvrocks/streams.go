@@ -251,7 +251,7 @@ func (s *streamReader) checkEntries() {
 			codec.IDText(s.LastGenerated[:]))
 	}
 	if !bytes.Equal(s.first, s.First[:]) || !bytes.Equal(s.last, s.Last[:]) {
-		s.warn(FindStreamBounds, "the entries go from %s to %s, metadata says from %s to %s",
+		s.warn(FindStreamBounds, "the entries range from %s to %s, but from %s to %s in the metadata",
 			codec.IDText(s.first), codec.IDText(s.last), codec.IDText(s.First[:]), codec.IDText(s.Last[:]))
 	}
 }

@@ -108,8 +108,8 @@ func (s *stringReader) bitmapSegment(sub, value []byte, i int) error {
 			fmt.Sprintf("the segment at %d is beyond the end of the bitmap at %d", off, size))
 		return nil
 	case len(value) > codec.SegmentLen:
-		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d has %s bytes, of which %s count", off,
-			record.Number(len(value)), record.Number(codec.SegmentLen)))
+		s.r.RemarkAt(i, FindSegment, record.Warning, fmt.Sprintf("the segment at %d has %s bytes, but only the first %s count",
+			off, record.Number(len(value)), record.Number(codec.SegmentLen)))
 		value = value[:codec.SegmentLen]
 	case s.r.Env().Deep && len(value) < codec.SegmentLen:
 		s.r.RemarkAt(i, FindShortSegment, record.Note, fmt.Sprintf("the segment at %d has %s: BITPOS beyond that stops the server",

@@ -177,11 +177,11 @@ func decodeManifest(b []byte) (*manifest, error) {
 		records, rows = records+m.files[i].Records, rows+m.files[i].Rows
 	}
 	if m.end.Sum != "" && (records != m.end.Records || rows != m.end.Rows) {
-		return nil, corrupt(len(b), "manifest", fmt.Errorf("%s records of %s rows, the end says %s of %s", record.Number(records),
-			record.Number(rows), record.Number(m.end.Records), record.Number(m.end.Rows)))
+		return nil, corrupt(len(b), "manifest", fmt.Errorf("%s records of %s rows, but %s of %s in the last line",
+			record.Number(records), record.Number(rows), record.Number(m.end.Records), record.Number(m.end.Rows)))
 	}
 	if m.end.Sum == "" || m.end.Files != len(m.files) {
-		return nil, corrupt(len(b), "manifest", fmt.Errorf("%s files, the end says %s", record.Number(len(m.files)),
+		return nil, corrupt(len(b), "manifest", fmt.Errorf("%s files, but %s in the last line", record.Number(len(m.files)),
 			record.Number(m.end.Files)))
 	}
 	return m, nil

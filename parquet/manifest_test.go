@@ -45,17 +45,17 @@ func TestManifestRefused(t *testing.T) {
 	_, m := severalGroups(t)
 	whole := encoded(t, m)
 	for want, change := range map[string]func(m *manifest){
-		"is not below the directory":                    func(m *manifest) { m.files[0].File = "../part-00001.parquet" },
-		`file "a\\b" is not below`:                      func(m *manifest) { m.files[0].File = `a\b` },
-		"a row group of 0 rows from 0":                  func(m *manifest) { m.files[0].Groups[0].Rows = 0 },
-		"to -1":                                         func(m *manifest) { m.files[0].Groups[1].End = -1 },
-		"a row group of":                                func(m *manifest) { m.files[0].Groups[0].Sum = "1" },
-		"40 rows in row groups of 41":                   func(m *manifest) { m.files[0].Rows++ },
-		"of 0 bytes":                                    func(m *manifest) { m.files[0].Size = 0 },
-		"version 2: " + record.ErrUnknown.Error():       func(m *manifest) { m.head.Parquet++ },
-		"1 files, the end says 2":                       func(m *manifest) { m.end.Files++ },
-		"40 records of 40 rows, the end says 40 of 400": func(m *manifest) { m.end.Rows = 400 },
-		"40 records of 40 rows, the end says 41 of 40":  func(m *manifest) { m.end.Records++ },
+		"is not below the directory":              func(m *manifest) { m.files[0].File = "../part-00001.parquet" },
+		`file "a\\b" is not below`:                func(m *manifest) { m.files[0].File = `a\b` },
+		"a row group of 0 rows from 0":            func(m *manifest) { m.files[0].Groups[0].Rows = 0 },
+		"to -1":                                   func(m *manifest) { m.files[0].Groups[1].End = -1 },
+		"a row group of":                          func(m *manifest) { m.files[0].Groups[0].Sum = "1" },
+		"40 rows in row groups of 41":             func(m *manifest) { m.files[0].Rows++ },
+		"of 0 bytes":                              func(m *manifest) { m.files[0].Size = 0 },
+		"version 2: " + record.ErrUnknown.Error(): func(m *manifest) { m.head.Parquet++ },
+		"1 files, but 2 in the last line":         func(m *manifest) { m.end.Files++ },
+		"40 records of 40 rows, but 40 of 400 in the last line": func(m *manifest) { m.end.Rows = 400 },
+		"40 records of 40 rows, but 41 of 40 in the last line":  func(m *manifest) { m.end.Records++ },
 	} {
 		m, err := decodeManifest(whole)
 		if err != nil {
@@ -67,10 +67,10 @@ func TestManifestRefused(t *testing.T) {
 		}
 	}
 	for want, b := range map[string][]byte{
-		record.ErrTrailing.Error(): bytes.Replace(whole, []byte("\n"), []byte(" {}\n"), 1),
-		`unknown field "new"`:      bytes.Replace(whole, []byte("{"), []byte(`{"new":1,`), 1),
-		"checksum mismatch":        bytes.Replace(whole, []byte(`"rows":40`), []byte(`"rows": 40`), 1),
-		"0 files, the end says 0":  whole[:bytes.IndexByte(whole, '\n')+1],
+		record.ErrTrailing.Error():        bytes.Replace(whole, []byte("\n"), []byte(" {}\n"), 1),
+		`unknown field "new"`:             bytes.Replace(whole, []byte("{"), []byte(`{"new":1,`), 1),
+		"checksum mismatch":               bytes.Replace(whole, []byte(`"rows":40`), []byte(`"rows": 40`), 1),
+		"0 files, but 0 in the last line": whole[:bytes.IndexByte(whole, '\n')+1],
 	} {
 		if _, err := decodeManifest(b); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", b[:min(len(b), 40)], err, want)
@@ -113,10 +113,10 @@ func TestManifestLies(t *testing.T) {
 	}
 	whole := encoded(t, m)
 	for want, change := range map[string]func(f *fileLine){
-		`unknown type "none"`:               func(f *fileLine) { f.Type = "none" },
-		"in row group 1, the manifest says": func(f *fileLine) { f.Groups[1].End-- },
-		"in row group 0, the manifest says": func(f *fileLine) { f.Groups[0].Rows--; f.Groups[1].Rows++ },
-		"row groups, the manifest says": func(f *fileLine) {
+		`unknown type "none"`:                                func(f *fileLine) { f.Type = "none" },
+		"in row group 1, but 4 up to 165357 in the manifest": func(f *fileLine) { f.Groups[1].End-- },
+		"in row group 0, but 3 up to 82680 in the manifest":  func(f *fileLine) { f.Groups[0].Rows--; f.Groups[1].Rows++ },
+		"row groups, but 9 in the manifest": func(f *fileLine) {
 			f.Groups[0].Rows += f.Groups[1].Rows
 			f.Groups[0].End = f.Groups[1].End
 			f.Groups = append(f.Groups[:1], f.Groups[2:]...)

@@ -88,7 +88,7 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 	}
 	if m.end.Errors > 0 {
 		dataset.Report(o, record.Finding{Kind: FindIncomplete, Severity: record.Warning,
-			Detail: fmt.Sprintf("the dump reported %s; what they concern is not here", record.Count(int64(m.end.Errors), "error"))})
+			Detail: fmt.Sprintf("the dump reported %s; the affected records are missing", record.Count(int64(m.end.Errors), "error"))})
 	}
 	return s, s.checkFiles(o)
 }
@@ -118,8 +118,8 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 			kind, detail = record.FindMissingFile, fmt.Sprintf("the manifest lists it with %s, which are missing",
 				record.Count(line.Rows, "row"))
 		case size != line.Size:
-			kind, detail = record.FindFileSize, fmt.Sprintf("%s bytes, the manifest says %s; it is not read", record.Number(size),
-				record.Number(line.Size))
+			kind, detail = record.FindFileSize, fmt.Sprintf("%s bytes, but %s in the manifest; kvferry does not read it",
+				record.Number(size), record.Number(line.Size))
 		default:
 			continue
 		}
@@ -194,12 +194,12 @@ func (o *openFile) check(line *fileLine) error {
 	}
 	groups := o.cols.Groups()
 	if len(groups) != len(line.Groups) {
-		return odd("%s row groups, the manifest says %d", record.Number(len(groups)), len(line.Groups))
+		return odd("%s row groups, but %d in the manifest", record.Number(len(groups)), len(line.Groups))
 	}
 	for i, g := range groups {
 		if w := &line.Groups[i]; g.Rows != w.Rows || g.End != w.End {
-			return odd("%s rows up to offset %d in row group %d, the manifest says %s up to %d", record.Number(g.Rows), g.End, i,
-				record.Number(w.Rows), w.End)
+			return odd("%s rows up to offset %d in row group %d, but %s up to %d in the manifest",
+				record.Number(g.Rows), g.End, i, record.Number(w.Rows), w.End)
 		}
 	}
 	return nil

@@ -165,12 +165,12 @@ func TestLostKeys(t *testing.T) {
 		{index{end: 1234, err: cut}, "everything from offset 1,234 on"},
 		{index{end: 9, err: cut, dbs: dbs, announced: map[uint64]uint64{0: 30, 3: 25}}, "everything from offset 9 on: 20 of the 55 keys that the file announces (36 %)"},
 		{index{end: 9, size: 109, err: rdb.ErrNewer, dbs: dbs, announced: map[uint64]uint64{0: 19, 3: 305}}, "everything from offset 9 on, 100 B of 109 B (92 %): 300 of the 324 keys that the file announces (93 %)"},
-		{index{end: 9, err: cut, dbs: dbs, announced: map[uint64]uint64{0: 30}}, "everything from offset 9 on, but none of the keys that the file announces up to there"},
+		{index{end: 9, err: cut, dbs: dbs, announced: map[uint64]uint64{0: 30}}, "everything from offset 9 on, but no key that the file announces up to there"},
 		{index{end: 9, err: cut, dbs: dbs, announced: map[uint64]uint64{0: 1 << 60}}, "everything from offset 9 on"},
-		{index{damage: cut}, "no part of the file, but any key or value may be wrong: the file has one checksum for everything"},
+		{index{damage: cut}, "no part of the file, but any key or value may be wrong: the file has a single checksum"},
 	} {
 		if lost, sure := c.x.lost(); lost != c.want || sure == "" {
-			t.Errorf("lost %q, want %q; how sure: %q", lost, c.want, sure)
+			t.Errorf("lost %q, want %q; certainty: %q", lost, c.want, sure)
 		}
 	}
 }

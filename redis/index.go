@@ -188,7 +188,7 @@ func (x *index) unreadBytes() int64 {
 // lost says what a file lacks whose end was not read, and how sure that is.
 func (x *index) lost() (lost, sure string) {
 	if x.err == nil { // the checksum alone
-		return "no part of the file, but any key or value may be wrong: the file has one checksum for everything",
+		return "no part of the file, but any key or value may be wrong: the file has a single checksum",
 			"the file was read to its end; a changed byte leaves no trace"
 	}
 	unread := x.unreadBytes()
@@ -198,13 +198,13 @@ func (x *index) lost() (lost, sure string) {
 	}
 	switch absent, all := x.absent(); {
 	case all > 0 && absent == 0:
-		return lost + ", but none of the keys that the file announces up to there", "later databases leave no trace"
+		return lost + ", but no key that the file announces up to there", "later databases leave no trace"
 	case absent > 0:
 		return fmt.Sprintf("%s: %s of the %s that the file announces (%s)", lost, record.Number(absent), record.Count(all, "key"),
 				record.Percent(absent, all)),
-			"the file says how many keys the databases up to there had; later databases leave no trace"
+			"the file records the number of keys of the databases up to there; later databases leave no trace"
 	}
-	return lost, "the file does not say how many keys follow"
+	return lost, "the file does not record how many keys follow"
 }
 
 // cutOff explains an error at the end of a file, the usual one of an interrupted copy. key is that of the item, or nil.

@@ -261,7 +261,7 @@ func (r *reader) checkScores(elems []record.Element) {
 func (r *reader) checkStream() {
 	if says, has, ok := r.decoder.StreamLength(); ok && says != has {
 		r.report(FindStreamLength, record.Warning, r.item.Off,
-			fmt.Sprintf("the stream says that it has %s, but has %s", record.Count(int64(says), "entry"), record.Number(has)))
+			fmt.Sprintf("the stream's header counts %s, but it has %s", record.Count(int64(says), "entry"), record.Number(has)))
 	}
 }
 

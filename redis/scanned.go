@@ -88,7 +88,7 @@ func parseScan(data []byte) *index {
 }
 
 // errScan means that a file is not the one that was scanned.
-var errScan = errors.New("the file differs from what was scanned: it changed meanwhile")
+var errScan = errors.New("the file changed after the scan")
 
 // chained returns an error unless the bytes of a file before, between and after the sections have the checksums of the
 // index, up to that of the whole file at its end. Readers compare those of sections: none of them relies on bytes that

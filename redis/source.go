@@ -95,7 +95,7 @@ func (s *source) check(o *format.OpenOptions) error {
 	default:
 		text := c.Reason()
 		if s.index.err != nil {
-			text += fmt.Sprintf("; what follows offset %d cannot be read", s.end)
+			text += fmt.Sprintf("; the file cannot be read after offset %d", s.end)
 		}
 		f := finding(record.FindDamagedFile, c.Off, text)
 		f.Lost, f.Sure = s.lost()

@@ -226,7 +226,7 @@ func (o *measuring) Close(p *part) error {
 }
 
 // errMoved means that a source changed between the passes.
-var errMoved = errors.New("the source yields other records than in the first pass: it changed meanwhile")
+var errMoved = errors.New("the source changed between the first and the second pass")
 
 // streaming is the output of a shard in the second pass.
 type streaming struct {

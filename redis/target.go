@@ -159,7 +159,7 @@ func (t *target) Adopt(n int, db string, tables []store.Table) error {
 		var p part
 		if err := json.Unmarshal(table.First, &p); err != nil || p.N != n || p.DB != db ||
 			p.Version != t.format.version.String() {
-			return fmt.Errorf("%s: section %d is not what the journal says", t.dir, n)
+			return fmt.Errorf("%s: section %d differs from the journal", t.dir, n)
 		}
 		if st, err := disk.Stat(t.section(n)); err != nil {
 			return err

@@ -68,7 +68,7 @@ func TestOpen(t *testing.T) {
 	m.Store("data").Len("default")
 	m.Store("data").Len("another")
 	if _, err := m.Format.Open(t.Context(), m.Dir, &format.OpenOptions{Store: m.FS.Open}); err == nil ||
-		!strings.Contains(err.Error(), "one keyspace in byte order") {
+		!strings.Contains(err.Error(), "a single keyspace in byte order") {
 		t.Errorf("two keyspaces: %v", err)
 	}
 	src := whole(t).Open(t)
@@ -259,7 +259,7 @@ func TestTarget(t *testing.T) {
 
 	gone := formattest.NewMemory(t, ssdb.New())
 	if _, err := gone.Format.Create(t.Context(), gone.Dir, &format.CreateOptions{Create: gone.FS.Create,
-		DBs: []string{"0", "1"}}); err == nil || !strings.Contains(err.Error(), "add --db 1") {
+		DBs: []string{"0", "1"}}); err == nil || !strings.Contains(err.Error(), "convert it alone with --db 1") {
 		t.Errorf("two databases: %v", err)
 	}
 	dst = gone.Create(t, o)

@@ -56,7 +56,7 @@ func checkQueue(r *versioned.Reader, rows int64) {
 	switch {
 	case outside == 0:
 	case m.Boundless:
-		r.Remark(FindListBounds, record.Error, fmt.Sprintf("the row of the front or of the back is missing, so the server serves none of the %s; its command qfix rebuilds it",
+		r.Remark(FindListBounds, record.Error, fmt.Sprintf("the row of the front or back is missing, so the server does not serve any of the %s; its command qfix rebuilds the row",
 			record.Count(outside, "item")))
 	default:
 		severity := record.Error

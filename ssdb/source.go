@@ -70,7 +70,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 		return err
 	}
 	if _, err := disk.Stat(disk.Join(s.Dir, "..", dataDir)); err == nil && filepath.Base(s.Dir) == metaDir {
-		return fmt.Errorf("%s: this is the state that the server keeps beside its data; name %s, or the directory above", s.Dir,
+		return fmt.Errorf("%s: the server keeps its own state here, not data; name %s, or the directory above", s.Dir,
 			disk.Join(s.Dir, "..", dataDir))
 	}
 	if s.data, err = s.openStore(ctx, "", o); s.data != nil || err != nil && !errors.Is(err, store.ErrNotStore) {
@@ -89,7 +89,7 @@ func (s *source) openStore(ctx context.Context, rel string, o *format.OpenOption
 	s.stores = append(s.stores, st)
 	all := st.Keyspaces()
 	if len(all) != 1 || !all[0].Comparer().IsBytewise() {
-		return nil, fmt.Errorf("%s: SSDB has one keyspace in byte order", disk.Join(s.Dir, rel))
+		return nil, fmt.Errorf("%s: want a single keyspace in byte order, as SSDB writes it", disk.Join(s.Dir, rel))
 	}
 	return all[0], nil
 }

@@ -30,7 +30,7 @@ type target struct {
 func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, error) {
 	for _, name := range o.DBs {
 		if name != db {
-			return nil, fmt.Errorf("database %q: SSDB has one, %q; to convert this one, add --db %s", name, db, name)
+			return nil, fmt.Errorf("database %q: SSDB has a single database, %q; convert it alone with --db %s", name, db, name)
 		}
 	}
 	one, err := dataset.CreateOne(f, dir, dataDir, expiryDir, o.Build, o,

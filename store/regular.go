@@ -65,7 +65,7 @@ func linked(root, path string) (string, error) {
 			return real, nil
 		}
 	}
-	return "", fmt.Errorf("%s: %w, but a link to what is no file of the dataset", path, ErrNotRegular)
+	return "", fmt.Errorf("%s: %w, but a link that does not lead to a regular file of the dataset", path, ErrNotRegular)
 }
 
 // resolve returns an absolute path without links.

@@ -200,7 +200,7 @@ func TestErrors(t *testing.T) {
 		{"03 00 00 02", "offset 4: count: need 1 bytes"},
 		{"05 00 00 02", "offset 4: sequential"},
 		{"0c 00 00 02 07", "offset 4: last id: tag 7: written"},
-		{"04 02 0102", "offset 1: count: 2 data, a hash field has 1 at most: bytes left over"},
+		{"04 02 0102", "offset 1: count: 2 data, but a hash field has at most 1: bytes left over"},
 		{"05 00 00 04 00 02 0102", "offset 8: data: need 1 bytes"},
 		{"04 01 0102 00", "offset 4: value: 1 bytes after the last datum"},
 		{"1e 01", "offset 1: command: need 2 bytes"},

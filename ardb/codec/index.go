@@ -92,7 +92,7 @@ func (x *Indexes) Bounds(lo, hi Data, sequential bool) string {
 	case below > 0 || above > 0:
 		return "rows beyond META's bounds"
 	case sequential && (below != 0 || above != 0 || x.gaps):
-		return "META says sequential, but the indexes are not"
+		return "META marks the list as sequential, but its indexes have gaps"
 	}
 	return ""
 }

@@ -70,13 +70,13 @@ func TestFollow(t *testing.T) {
 	}{
 		{&three, IntData(-1), IntData(1), true, ""},
 		{&three, IntData(-2), IntData(1), false, ""},
-		{&three, IntData(-2), IntData(1), true, "META says sequential, but the indexes are not"},
+		{&three, IntData(-2), IntData(1), true, "META marks the list as sequential, but its indexes have gaps"},
 		{&three, IntData(0), IntData(1), false, "rows beyond META's bounds"},
 		{&three, IntData(-1), IntData(0), true, "rows beyond META's bounds"},
 		{&three, Data{}, IntData(1), true, "META has no bounds"},
-		{&gaps, IntData(0), IntData(2), true, "META says sequential, but the indexes are not"},
+		{&gaps, IntData(0), IntData(2), true, "META marks the list as sequential, but its indexes have gaps"},
 		{&gaps, IntData(0), IntData(2), false, ""},
-		{&inserted, IntData(0), IntData(1), true, "META says sequential, but the indexes are not"},
+		{&inserted, IntData(0), IntData(1), true, "META marks the list as sequential, but its indexes have gaps"},
 		{&none, Data{}, Data{}, true, ""},
 	} {
 		if got := c.x.Bounds(c.lo, c.hi, c.sequential); got != c.want {

@@ -75,7 +75,7 @@ func (v *Value) Split(b []byte) (err error) {
 	}
 	if v.Count = int(b[off]); v.Count > v.Kind.mostData() {
 		return &record.CorruptError{Off: int64(off), Field: "count",
-			Err: fmt.Errorf("%d data, a %s has %s at most: %w", v.Count, v.Kind, record.Number(v.Kind.mostData()),
+			Err: fmt.Errorf("%d data, but a %s has at most %s: %w", v.Count, v.Kind, record.Number(v.Kind.mostData()),
 				record.ErrTrailing)}
 	}
 	v.left, v.off, v.data = v.Count, off+1, b[off+1:]

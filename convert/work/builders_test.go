@@ -91,7 +91,7 @@ func TestCounter(t *testing.T) {
 	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := c.Take(dir); err == nil || !strings.Contains(err.Error(), "link is a link, and not what was written") {
+	if _, err := c.Take(dir); err == nil || !strings.Contains(err.Error(), "link is a link instead of the written file") {
 		t.Errorf("a link among the files of the target: %v", err)
 	}
 }

@@ -165,7 +165,7 @@ func checkWork(dir string, resume bool) error {
 	journal := false
 	for _, e := range entries {
 		if !slices.Contains(workNames, e.Name()) {
-			return fmt.Errorf("%s: needed as the work directory, but not created by kvferry: it has %s in it", dir, e.Name())
+			return fmt.Errorf("%s: needed as the work directory, but not created by kvferry: it contains %s", dir, e.Name())
 		}
 		journal = journal || slices.Contains(signs, e.Name())
 	}

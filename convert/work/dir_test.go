@@ -77,7 +77,7 @@ func TestOpen(t *testing.T) {
 
 // TestForeign checks that a directory is refused if kvferry did not create it, or not as a work directory.
 func TestForeign(t *testing.T) {
-	for name, want := range map[string]string{"mine": "it has mine in it", "data": "it has no journal", "journal": ""} {
+	for name, want := range map[string]string{"mine": "it contains mine", "data": "it has no journal", "journal": ""} {
 		target := filepath.Join(t.TempDir(), "dst")
 		must(t, os.Mkdir(Path(target), 0o755), os.WriteFile(filepath.Join(Path(target), name), nil, 0o644))
 		w, _, err := Open(target, "", true)
@@ -134,7 +134,7 @@ func TestNoPlace(t *testing.T) {
 	full()
 	var unfinished *UnfinishedError
 	if !errors.As(err, &unfinished) || unfinished.Kept || !strings.Contains(err.Error(), "free some space") ||
-		!strings.Contains(err.Error(), "left nothing behind") {
+		!strings.Contains(err.Error(), "left no files behind") {
 		t.Errorf("full: %v", err)
 	}
 

@@ -94,7 +94,7 @@ func (id *Identity) Continues(now *Identity) error {
 		switch a, b := id.Options[name], now.Options[name]; {
 		case a == b:
 		case a == "":
-			return fmt.Errorf("it has no --%s: leave it out to continue it", name)
+			return fmt.Errorf("it was started without --%s; leave out the flag to continue it", name)
 		default:
 			return fmt.Errorf("it has %s %s, not %s: pass the same value to continue it", name, cmp.Or(a, "(none)"), cmp.Or(b, "(none)"))
 		}

@@ -33,7 +33,7 @@ func TestContinues(t *testing.T) {
 		"it converts to nemo, not to ardb+lmdb: name the same target to continue it":                  func(id *Identity) { id.Options["target"] = "ardb+lmdb" },
 		"it has layout db, not flat: pass the same value to continue it":                              func(id *Identity) { id.Options["layout"] = "flat" },
 		"it has layout db, not (none): pass the same value to continue it":                            func(id *Identity) { delete(id.Options, "layout") },
-		"it has no --sst: leave it out to continue it":                                                func(id *Identity) { id.Options["sst"] = "yes" },
+		"it was started without --sst; leave out the flag to continue it":                             func(id *Identity) { id.Options["sst"] = "yes" },
 		"the source has changed: row has 7 bytes, had 1":                                              func(id *Identity) { id.Files[0].Size = 7 },
 	} {
 		is := *was

@@ -32,7 +32,7 @@ type CountError struct{ What string }
 
 // Error describes the difference.
 func (e *CountError) Error() string {
-	return "the target differs from what was written; nothing is published: " + e.What
+	return "the files of the target differ from the written files; the target was not published: " + e.What
 }
 
 func miscount(format string, args ...any) error { return &CountError{fmt.Sprintf(format, args...)} }
@@ -161,7 +161,7 @@ func (c *Counter) Take(dir string) (*Census, error) {
 	}
 	for _, f := range made.Files { // an upload would follow it
 		if f.Real != "" {
-			return nil, miscount("%s is a link, and not what was written", f.Path)
+			return nil, miscount("%s is a link instead of the written file", f.Path)
 		}
 	}
 	return &made, nil
@@ -230,7 +230,7 @@ func (c *Census) CheckStores(opened *Stores, dir string) error {
 	unknown := false
 	for _, f := range opened.files(dir) {
 		if size, ok := sizes[f.Path]; !ok || size != f.Size {
-			return miscount("%s should be there with %s bytes, but is missing or has another size", f.Path, record.Number(f.Size))
+			return miscount("%s should have %s bytes, but is missing or has a different size", f.Path, record.Number(f.Size))
 		}
 		if f.Kind != "table" {
 			continue

@@ -35,8 +35,8 @@ func TestCheckStores(t *testing.T) {
 		{"of tables that do not tell", files(-1, 20), ""},
 		{"a row less", files(3, 20), "2 tables with 7 rows in 30 bytes were written, and it holds 2 with 6 rows in 30 bytes"},
 		{"a table less", append(files(4, 20)[:1], files(4, 20)[2]), "it holds 1 with 3 rows in 10 bytes"},
-		{"another size", files(4, 21), "db/2.sst should be there with 21 bytes"},
-		{"a file that is nowhere", append(files(4, 20), store.File{Path: "3.sst", Kind: "table"}), "db/3.sst should be there"},
+		{"another size", files(4, 21), "db/2.sst should have 21 bytes"},
+		{"a file that is nowhere", append(files(4, 20), store.File{Path: "3.sst", Kind: "table"}), "db/3.sst should have 0 bytes"},
 	} {
 		made := &Census{Stored: true, Tables: 2, Entries: 7, Bytes: 30,
 			Files: []File{{Path: "db/1.sst", Size: 10}, {Path: "db/2.sst", Size: 20}, {Path: "db/MANIFEST-1", Size: 99}}}

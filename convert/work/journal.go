@@ -165,7 +165,7 @@ func decodeJournal(data []byte) (*State, error) {
 		}
 		switch {
 		case (n == 1) != (e.Plan != nil):
-			return nil, fmt.Errorf("line %d: the plan must be the first line, and only that", n)
+			return nil, fmt.Errorf("line %d: the plan must be on the first line, and only there", n)
 		case e.Plan != nil:
 			state.ID = e.Plan
 		case e.Task != nil:

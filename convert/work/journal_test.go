@@ -112,8 +112,8 @@ func TestJournalRefused(t *testing.T) {
 		{whole, "create", "input/output error"},
 		{whole, "read", "input/output error"},
 		{whole, "truncate", "input/output error"},
-		{`{"task":{"n":0}}` + "\n", "", "line 1: the plan must be the first line, and only that"},
-		{whole + `{"plan":{}}` + "\n", "", "line 3: the plan must be the first line, and only that"},
+		{`{"task":{"n":0}}` + "\n", "", "line 1: the plan must be on the first line, and only there"},
+		{whole + `{"plan":{}}` + "\n", "", "line 3: the plan must be on the first line, and only there"},
 		{whole + "{\n", "", "line 3: unexpected end of JSON input"},
 	} {
 		dir := t.TempDir()

@@ -95,7 +95,7 @@ func (p *Parts) Publish(id *Identity) (shared *Identity, own bool, err error) {
 		return nil, false, err
 	}
 	if shared, err = p.Identity(); err == nil && shared == nil {
-		err = fmt.Errorf("%s: gone since it was made", file.Path)
+		err = fmt.Errorf("%s: deleted by another program", file.Path)
 	}
 	if err != nil {
 		return nil, false, err

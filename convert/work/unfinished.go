@@ -34,7 +34,7 @@ func (e *UnfinishedError) Error() string {
 	case e.Stuck != nil:
 		text += fmt.Sprintf("; unusable work is left in %s: %v; remove it", e.Dir, e.Stuck)
 	case disk.IsFull(e.Err):
-		text += "; this conversion left nothing behind"
+		text += "; this conversion left no files behind"
 	}
 	return text
 }

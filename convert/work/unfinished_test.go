@@ -50,9 +50,9 @@ func TestUnfinished(t *testing.T) {
 		{UnfinishedError{Dir: "/d", Err: boom, Kept: true}, "boom; the work so far is kept in /d", true},
 		{UnfinishedError{Dir: "/d", Err: boom, Stuck: syscall.EBUSY}, "boom; unusable work is left in /d: " + syscall.EBUSY.Error() + "; remove it", false},
 		{UnfinishedError{Dir: "/d", Err: &ResumeError{Dir: "/d", Err: boom}, Kept: true}, "/d: cannot be resumed: boom; start over with --discard", false},
-		{UnfinishedError{Dir: "/d", Err: full}, "write /t/x: no space left on device" + advice + "; this conversion left nothing behind", false},
+		{UnfinishedError{Dir: "/d", Err: full}, "write /t/x: no space left on device" + advice + "; this conversion left no files behind", false},
 		{UnfinishedError{Dir: "/d", Err: full, Kept: true}, "write /t/x: no space left on device" + advice + "; the work so far is kept in /d", true},
-		{UnfinishedError{Dir: "/d", Err: fmt.Errorf("no room: %w", &FullError{Err: full})}, "no room: write /t/x: no space left on device" + advice + "; this conversion left nothing behind", false},
+		{UnfinishedError{Dir: "/d", Err: fmt.Errorf("no room: %w", &FullError{Err: full})}, "no room: write /t/x: no space left on device" + advice + "; this conversion left no files behind", false},
 	} {
 		if got := c.e.Error(); got != c.want || c.e.CanGoOn() != c.again {
 			t.Errorf("%s, want %s; goes on %t", got, c.want, c.e.CanGoOn())

@@ -56,7 +56,7 @@ func (m DBMap) Second(dbs []string) ([]string, error) {
 		for _, n := range m {
 			if n.B == db {
 				return nil,
-					&DBMapError{fmt.Sprintf("%s: --db %s selects by the names on the first side: say --db %s", n, db, n.A)}
+					&DBMapError{fmt.Sprintf("%s: --db %s selects by the names on the first side: use --db %s", n, db, n.A)}
 			}
 		}
 	}

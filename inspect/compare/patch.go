@@ -213,7 +213,7 @@ func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) er
 		}
 		h, err := d.r.Next()
 		if err == io.EOF {
-			return fmt.Errorf("key %s is not there any more: the dataset changes", record.Quote(what.header.Key))
+			return fmt.Errorf("key %s no longer exists: the dataset is changing", record.Quote(what.header.Key))
 		}
 		if err != nil {
 			return err

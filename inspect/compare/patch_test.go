@@ -153,7 +153,7 @@ func TestPatchFails(t *testing.T) {
 		}
 		return nil
 	}
-	if _, _, err := patchOf(t, a, server(fake.New()), nil); err == nil || !strings.Contains(err.Error(), `key "b" is not there any more`) {
+	if _, _, err := patchOf(t, a, server(fake.New()), nil); err == nil || !strings.Contains(err.Error(), `key "b" no longer exists`) {
 		t.Errorf("a key that is gone: %v", err)
 	}
 	boom := errors.New("boom")

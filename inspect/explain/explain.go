@@ -393,7 +393,7 @@ func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 		return true, "meta row"
 	case !r.Meta && r.Version >= 0 && meta.Version >= 0 && !x.liveVersion(meta.Version, r.Version):
 		if r.Version > meta.Version {
-			return false, fmt.Sprintf("version %d is newer than the collection's, %d: no reader shows it", r.Version,
+			return false, fmt.Sprintf("version %d is newer than the collection's, %d: clients do not see it", r.Version,
 				meta.Version)
 		}
 		return false, fmt.Sprintf("stale: of version %d, the collection is at version %d", r.Version, meta.Version)

@@ -166,7 +166,7 @@ func TestExplainVersions(t *testing.T) {
 		"+m@30 the record's meta row: never expires", "-m@20 superseded by sequence number 30", "-m@10 superseded by sequence number 30",
 		"+d1@29 part of the record", "-d1@9 superseded by sequence number 29",
 		"-d2@28 tombstone: hides older entries of this row", "-d2@19 deleted by the tombstone of sequence number 28",
-		"-d3@8 stale: of version 1, the collection is at version 3", "-d4@31 version 4 is newer than the collection's, 3: no reader shows it",
+		"-d3@8 stale: of version 1, the collection is at version 3", "-d4@31 version 4 is newer than the collection's, 3: clients do not see it",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

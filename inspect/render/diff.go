@@ -166,7 +166,7 @@ func appendApart(dst []byte, what string, before, now []byte) []byte {
 	if n < maxShown || len(now) <= maxShown || n == len(before) && n == len(now) {
 		return dst
 	}
-	return fmt.Appendf(dst, "; this %s differs from the one before from byte %d on: %s here, %s before", what, n,
+	return fmt.Appendf(dst, "; this %s differs from the previous %[1]s at byte %d: %s here, %s there", what, n,
 		record.Count(int64(len(now)), "byte"), record.Number(int64(len(before))))
 }
 

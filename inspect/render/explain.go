@@ -142,7 +142,7 @@ func (p *ExplainText) verdict(x *explain.Result) {
 	if x.Rows == 0 {
 		where := ""
 		if slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Skipped() }) {
-			where = " in what can be read"
+			where = " in readable tables and blocks"
 		}
 		fmt.Fprintf(p.out, "%s: no rows%s\n", record.Quote(p.key), where)
 		return

@@ -106,7 +106,7 @@ func (h *htmlPage) types() {
 				{"bytes", ""}, {"on disk", ""}, {"bytes p50", ""}, {"bytes p99", ""}, {"bytes max", ""}, {"elements p50", ""},
 				{"elements p99", ""}, {"elements max", ""}, {"expiring", ""}, {"expired", ""}}...), rows)
 		if shared {
-			h.note("Bytes on disk are those of files that hold several types.")
+			h.note("Bytes on disk include files that hold several types.")
 		}
 		h.note("Quantiles are within 1.6 %.")
 	})

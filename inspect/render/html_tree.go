@@ -19,9 +19,9 @@ func (h *htmlPage) prefixes() {
 		h.add("<div id=\"map\" hidden></div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Prefixes\">\n")
 		h.prefixTable([]*jsonPrefix{root}, "all keys")
 		h.add("</div>\n")
-		text := "# stands for a number, a hexadecimal number, a UUID or a date, and * for more names than the tree has room for, of the keys below it."
+		text := "# replaces a number, a hexadecimal number, a UUID or a date, and * replaces names that are too many to list."
 		if root.Disk > 0 {
-			text += " On disk: the bytes of the files, shared out by the logical bytes of each type. Shares are of them."
+			text += " On disk: the bytes of the files, divided among types by their logical bytes. Shares refer to these bytes."
 		} else {
 			text += " Shares are of logical bytes."
 		}

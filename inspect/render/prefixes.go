@@ -27,7 +27,7 @@ func prefixTable(b *page.Text, s *stats.Result) {
 	prefixRows(t, s, s.Prefixes, "", "(all)")
 	t.Print(b)
 	if s.Prefixes.Disk > 0 {
-		b.WriteString("on disk: the bytes of the files, shared out by the logical bytes of each type\n")
+		b.WriteString("on disk: the bytes of the files, divided among types by their logical bytes\n")
 	}
 }
 

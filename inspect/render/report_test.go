@@ -277,8 +277,8 @@ func TestTextReport(t *testing.T) {
 		"error damaged-block db 0: checksum mismatch [hashes/data_cf, hashes/000012.sst, offset 4096, level 6]\n" +
 			"  follows: error count-mismatch db 0: 3 hashes lost 2,000 elements; 1 of them lost all: keys \"user:1\" … \"user:3\"\n",
 		"warning orphan-rows db 0 set", "not all records could be read: database 0, hash\n",
-		"\nlost: the rows of unreadable tables, blocks or pages (2); 2,000 elements (99 % of 2,020) of 3 keys, 1 of which lost all; what could not be read of hashes/000012.sst\n" +
-			"how sure: at least that much; a key without any row outside the unreadable part leaves no trace\n" +
+		"\nlost: the rows of unreadable tables, blocks or pages (2); 2,000 elements (99 % of 2,020) of 3 keys, 1 of which lost all; the unreadable parts of hashes/000012.sst\n" +
+			"certainty: a lower bound; a key whose rows are all in the unreadable part leaves no trace\n" +
 			"next: kvferry help findings, \"What cannot be passed over\"\n",
 		"       3  error    count-mismatch", "/data/pika dump: 10 records, 20 elements, 50 entries in 3 files (12.1 KiB): 5 errors, 1 warning, 1 note\n" +
 			"as of 2023-11-14T22:13:20Z, by kvferry test\nfilters: --type hash --sample 100; ",
@@ -303,10 +303,10 @@ func TestReportsSay(t *testing.T) {
 		want  []string
 	}{
 		"text": {Findings, nil},
-		"json": {JSON, []string{`"now_ms": 1700000000000`, `"verdict": {`, `"how_sure": "at least`}},
+		"json": {JSON, []string{`"now_ms": 1700000000000`, `"verdict": {`, `"how_sure": "a lower bound`}},
 		"junit": {JUnit, []string{`name="source" value="/data/pika dump"`, `name="filters" value="--type hash --sample 100"`, `name="as_of" value="2023-11-14T22:13:20Z"`,
 			`name="lost" value="the rows of`, `name="how_sure"`, `name="next" value="kvferry help`, "&#xA;lost: the rows of"}},
-		"sarif": {SARIF, []string{`"source": "/data/pika dump"`, `"now_ms": 1700000000000`, `"verdict": {`, `"how_sure": "at least`, `"next": "kvferry help`}},
+		"sarif": {SARIF, []string{`"source": "/data/pika dump"`, `"now_ms": 1700000000000`, `"verdict": {`, `"how_sure": "a lower bound`, `"next": "kvferry help`}},
 	} {
 		var b strings.Builder
 		if err := c.print(&b, damaged()); err != nil {
@@ -348,32 +348,32 @@ func TestVerdict(t *testing.T) {
 		want []string
 	}{
 		"all of keys": {verify.Outcome{Elements: 60, Groups: lost(40, 2, 2), Data: 2000, Findings: []record.Finding{unread(150, finding("damaged-block", record.Error, "a/1.sst"))}},
-			[]string{"lost: the rows in 150 B that could not be read, 7.5 % of the 2.0 KiB of tables and logs; 40 elements (40 % of 100), all of 2 keys", "how sure: at least", "next: rest"}},
+			[]string{"lost: the rows in 150 B that could not be read, 7.5 % of the 2.0 KiB of tables and logs; 40 elements (40 % of 100), all of 2 keys", "certainty: a lower bound", "next: rest"}},
 		"some of keys": {verify.Outcome{Elements: 60, Groups: lost(40, 0, 1), Findings: []record.Finding{finding("count-mismatch", record.Error, "a/1.sst")}},
-			[]string{"lost: 40 elements (40 % of 100) of 1 key", "how sure: everything was read; what", "next: rest"}},
+			[]string{"lost: 40 elements (40 % of 100) of 1 key", "certainty: everything was read; see", "next: rest"}},
 		"what sound datasets have": {verify.Outcome{Elements: 60, Data: 1000, Groups: append(warned, verify.Group{GroupID: verify.GroupID{Kind: "orphan-rows", Severity: record.Warning, Store: "a"}, Count: 9}),
 			Findings: []record.Finding{unread(999, finding("file-size-mismatch", record.Error, "a/1.sst")),
 				finding("orphan-rows", record.Warning, "a/2.sst")}},
 			[]string{"lost: the rows in 999 B that could not be read, 99.9 % of the 1000 B of tables and logs\n",
-				"how sure: at least that much; a key without any row outside the unreadable part leaves no trace; rows without a meta row, as deleted keys leave them, too: of 9 keys\n", "next: rest"}},
+				"certainty: a lower bound; a key whose rows are all in the unreadable part leaves no trace; rows without a meta row, which may also remain from deleted keys: of 9 keys\n", "next: rest"}},
 		"values": {verify.Outcome{Findings: []record.Finding{finding("damaged-value", record.Error, "x.rdb"), finding("newer", record.Error, "x.rdb")}},
-			[]string{"lost: rows and values not read, or not to their end: 2 (damaged-value 1, newer 1)", "how sure: everything else was read", "next: rest"}},
+			[]string{"lost: rows and values not read, or not to their end: 2 (damaged-value 1, newer 1)", "certainty: everything else was read", "next: rest"}},
 		"the rest of a file": {verify.Outcome{Data: 100, Findings: []record.Finding{says(60, finding("newer", record.Error, "x.rdb"))}},
-			[]string{"lost: the end\n", "how sure: quite", "next: rest"}},
+			[]string{"lost: the end\n", "certainty: quite", "next: rest"}},
 		"any key": {verify.Outcome{Findings: []record.Finding{finding("aof-command", record.Error, "x.aof")}},
-			[]string{"lost: rows and values not read, or not to their end: 1 (aof-command 1)", "how sure: at least that much; a command that does not name", "next: rest"}},
+			[]string{"lost: rows and values not read, or not to their end: 1 (aof-command 1)", "certainty: a lower bound; a command that does not name", "next: rest"}},
 		"order": {verify.Outcome{Findings: []record.Finding{finding("key-order", record.Error, "a/1.sst")}},
-			[]string{"lost: no rows; 1 error says", "how sure: everything was read; what", "next: rest"}},
+			[]string{"lost: no rows; inconsistent data (1 error)", "certainty: everything was read; see", "next: rest"}},
 		"all": {verify.Outcome{Unread: []string{"all of kv"}, Findings: []record.Finding{finding("zset-bad-score", record.Error, "a/1.sst")}},
-			[]string{"lost: what could not be read: all of kv\n", "how sure: at least", "next: kvferry help findings, \"What"}},
+			[]string{"lost: unreadable data: all of kv\n", "certainty: a lower bound", "next: kvferry help findings, \"What"}},
 		"of a list of files": {verify.Outcome{Findings: []record.Finding{finding("missing-file", record.Error, "hashes/CURRENT")}},
-			[]string{"lost: no rows of tables and logs", "how sure: all tables and logs of the directory", "next: rest"}},
+			[]string{"lost: no rows of tables and logs", "certainty: all tables and logs of the directory", "next: rest"}},
 		"of a list and a log": {verify.Outcome{Findings: []record.Finding{finding("missing-file", record.Error, "CURRENT"), finding("damaged-file", record.Error, "7.log"), finding("damaged-file", record.Error, "8.log")}},
-			[]string{"lost: what could not be read of 7.log and 1 other file", "how sure: at least", "next: rest"}},
+			[]string{"lost: the unreadable parts of 7.log and 1 other file", "certainty: a lower bound", "next: rest"}},
 		"no rows": {verify.Outcome{Findings: []record.Finding{finding("zset-bad-score", record.Error, "a/1.sst")}},
-			[]string{"lost: no rows; 1 error says", "how sure: everything was read; what", "next: rest"}},
+			[]string{"lost: no rows; inconsistent data (1 error)", "certainty: everything was read; see", "next: rest"}},
 		"a warning": {verify.Outcome{Findings: []record.Finding{finding("orphan-rows", record.Warning, "a/1.sst")}},
-			[]string{"lost: nothing", "how sure: everything was read, and", "next: kvferry help findings"}},
+			[]string{"lost: nothing", "certainty: everything was read, and", "next: kvferry help findings"}},
 		"a note": {verify.Outcome{Findings: []record.Finding{finding("left-behind", record.Note, "a/1.sst")}}, nil},
 	} {
 		v := c.v

@@ -46,7 +46,7 @@ func aboutLines(tool string, now int64, of *inspect.Selected, filtered string) [
 }
 
 // onDisk describes numbers that filters do not change.
-const onDisk = "bytes on disk, rows and files are of all records, whatever the filters"
+const onDisk = "bytes on disk, rows and files include records that the filters leave out"
 
 // Stats prints the content of a dataset as tables. tool is kvferry's version.
 func Stats(w io.Writer, tool string, s *stats.Result) error {

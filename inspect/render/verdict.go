@@ -178,7 +178,7 @@ func (t *findingsText) totals() {
 			record.Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&t.b, ": %s\n", Summary(r.Outcome))
-	for _, line := range aboutLines(r.Tool, r.NowMS, &r.Selected, "records and elements are of what passes, entries of what was read, files of everything") {
+	for _, line := range aboutLines(r.Tool, r.NowMS, &r.Selected, "records and elements are counted after filtering, entries before; files cover the whole dataset") {
 		t.b.WriteString(line + "\n")
 	}
 }
@@ -215,7 +215,7 @@ func (r *Result) Verdict() *Verdict {
 
 // lines returns the lines of the verdict.
 func (v *Verdict) lines() (out []string) {
-	for _, line := range [][2]string{{"cause", v.Cause}, {"lost", v.Lost}, {"how sure", v.Sure}, {"next", v.Next}} {
+	for _, line := range [][2]string{{"cause", v.Cause}, {"lost", v.Lost}, {"certainty", v.Sure}, {"next", v.Next}} {
 		if line[1] != "" {
 			out = append(out, line[0]+": "+escape.Text(line[1]))
 		}
@@ -273,21 +273,21 @@ func (r *Result) sure() string {
 	}
 	switch {
 	case r.partly():
-		text := "at least that much; a key without any row outside the unreadable part leaves no trace"
+		text := "a lower bound; a key whose rows are all in the unreadable part leaves no trace"
 		if n := r.orphans(); n > 0 {
-			text += fmt.Sprintf("; rows without a meta row, as deleted keys leave them, too: of %s", record.Count(n, "key"))
+			text += fmt.Sprintf("; rows without a meta row, which may also remain from deleted keys: of %s", record.Count(n, "key"))
 		}
 		return text
 	case slices.ContainsFunc(r.Gravest, func(f record.Finding) bool { return f.Loses() && f.Key == nil && f.Kind == "aof-command" }):
-		return "at least that much; a command that does not name its keys may have changed any"
+		return "a lower bound; a command that does not name its keys may have changed any key"
 	case r.values() > 0:
 		return "everything else was read"
 	case r.listing():
-		return "all tables and logs of the directory were read; a table that is missing leaves no trace"
+		return "all tables and logs of the directory were read; a missing table leaves no trace"
 	case errors > 0:
-		return "everything was read; what is wrong is listed above"
+		return "everything was read; see the errors above"
 	}
-	return "everything was read, and what readers see is complete"
+	return "everything was read, and the data that clients see is complete"
 }
 
 // orphans counts the keys that lack a meta row where something was not read.
@@ -345,7 +345,7 @@ func (r *Result) lost() string {
 	}
 	switch unread -= said; {
 	case unread > 0 && unread == r.Data:
-		parts = append(parts, "all rows: none of "+record.Bytes(unread)+" could be read")
+		parts = append(parts, "all rows: "+record.Bytes(unread)+" could not be read")
 	case unread > 0:
 		parts = append(parts, fmt.Sprintf("the rows in %s that could not be read, %s of the %s of tables and logs",
 			record.Bytes(unread), record.Percent(unread, r.Data), record.Bytes(r.Data)))
@@ -359,21 +359,17 @@ func (r *Result) lost() string {
 		parts = append(parts, text)
 	}
 	if files := r.unreadFiles(); files != "" {
-		parts = append(parts, "what could not be read of "+files)
+		parts = append(parts, "the unreadable parts of "+files)
 	}
 	switch errors := r.Total(record.Error); {
 	case len(parts) > 0:
 		return strings.Join(parts, "; ")
 	case len(r.Unread) > 0:
-		return "what could not be read: " + strings.Join(r.Unread, ", ")
+		return "unreadable data: " + strings.Join(r.Unread, ", ")
 	case r.listing():
-		return "no rows of tables and logs; without the file that lists them, rows that were deleted may be back"
+		return "no rows of tables and logs; but without the file that lists them, deleted rows may reappear"
 	case errors > 0:
-		verb := "say"
-		if errors == 1 {
-			verb = "says"
-		}
-		return fmt.Sprintf("no rows; %s %s what is inconsistent", record.Count(errors, "error"), verb)
+		return fmt.Sprintf("no rows; inconsistent data (%s)", record.Count(errors, "error"))
 	}
 	return "nothing"
 }

@@ -26,17 +26,17 @@ func TestVerdictParts(t *testing.T) {
 		findings []record.Finding
 		want     Verdict // those that are not empty
 	}{
-		{"one cause", "dump", nil, 0, []record.Finding{block}, Verdict{Cause: "damaged-block in a/1.sst: its checksum differs", Next: "dump", Sure: "at least that much; a key without any row outside the unreadable part leaves no trace"}},
+		{"one cause", "dump", nil, 0, []record.Finding{block}, Verdict{Cause: "damaged-block in a/1.sst: its checksum differs", Next: "dump", Sure: "a lower bound; a key whose rows are all in the unreadable part leaves no trace"}},
 		{"causes", "dump", nil, 0, []record.Finding{block, block, bad, block}, Verdict{Cause: "damaged-block in a/1.sst: its checksum differs, and 2 more"}},
 		{"an orphan", "dump", nil, 1, []record.Finding{block, orphan},
-			Verdict{Sure: "at least that much; a key without any row outside the unreadable part leaves no trace; rows without a meta row, as deleted keys leave them, too: of 1 key"}},
-		{"an orphan of another store", "dump", nil, 0, []record.Finding{bad, orphan}, Verdict{Sure: "everything was read; what is wrong is listed above"}},
+			Verdict{Sure: "a lower bound; a key whose rows are all in the unreadable part leaves no trace; rows without a meta row, which may also remain from deleted keys: of 1 key"}},
+		{"an orphan of another store", "dump", nil, 0, []record.Finding{bad, orphan}, Verdict{Sure: "everything was read; see the errors above"}},
 		{"a warning that is sure", "dump", nil, 0, []record.Finding{sure}, Verdict{Sure: "by the log", Next: help, Lost: "nothing"}},
-		{"a warning that is sure, beside an error", "dump", nil, 0, []record.Finding{sure, bad}, Verdict{Sure: "everything was read; what is wrong is listed above", Next: "dump"}},
+		{"a warning that is sure, beside an error", "dump", nil, 0, []record.Finding{sure, bad}, Verdict{Sure: "everything was read; see the errors above", Next: "dump"}},
 		{"a file that says what it lost", "dump", nil, 0, []record.Finding{log}, Verdict{Lost: "the end of it", Next: "dump"}},
 		{"no command for the rest", "", nil, 0, []record.Finding{bad}, Verdict{Next: help}},
 		{"no command for the rest, and parts that were not read", "", []string{"kv"}, 0, []record.Finding{bad}, Verdict{Next: help + `, "What cannot be passed over"`}},
-		{"parts that were not read", "dump", []string{"kv"}, 0, []record.Finding{bad}, Verdict{Next: help + `, "What cannot be passed over"`, Lost: "what could not be read: kv"}},
+		{"parts that were not read", "dump", []string{"kv"}, 0, []record.Finding{bad}, Verdict{Next: help + `, "What cannot be passed over"`, Lost: "unreadable data: kv"}},
 	} {
 		v := verify.Outcome{Gravest: c.findings, Unread: c.unread}
 		if c.orphans > 0 {

@@ -185,13 +185,13 @@ func (s *ModuleSums) Wrong(kind Kind, extras []byte) string {
 	case KindBloom:
 		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
 		if filters != s.rows || size != s.bytes {
-			return fmt.Sprintf("metadata says %s filters of %s bytes, found %s of %s", record.Number(filters),
+			return fmt.Sprintf("metadata counts %s filters of %s bytes, found %s of %s", record.Number(filters),
 				record.Number(size), record.Number(s.rows), record.Number(s.bytes))
 		}
 	case KindTDigest:
 		unmerged, merged := binary.BigEndian.Uint64(extras[8:]), binary.BigEndian.Uint64(extras[16:])
 		if merged != s.centroids || unmerged != s.buffered {
-			return fmt.Sprintf("metadata says %s merged nodes and %s others, found %s and %s", record.Number(merged),
+			return fmt.Sprintf("metadata counts %s merged and %s unmerged nodes, found %s and %s", record.Number(merged),
 				record.Number(unmerged), record.Number(s.centroids), record.Number(s.buffered))
 		}
 	}

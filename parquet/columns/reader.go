@@ -424,7 +424,7 @@ func (r *Reader) placed(off, n, left int64) error {
 	r.places = r.places[1:]
 	if p.Offset != off || int64(p.CompressedPageSize) != n ||
 		len(r.places) > 0 && r.places[0].FirstRowIndex-p.FirstRowIndex != rows || (len(r.places) == 0) != (r.left == 0) {
-		return fmt.Errorf("%s bytes of %s rows, which is not what the offset index says", record.Number(n), record.Number(rows))
+		return fmt.Errorf("%s bytes of %s rows, which differs from the offset index", record.Number(n), record.Number(rows))
 	}
 	return nil
 }

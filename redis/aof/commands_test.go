@@ -152,7 +152,7 @@ func TestManifestRefused(t *testing.T) {
 		{"", "names no file"},
 		{"# only\n", "names no file"},
 		{"file a seq 1 type b\nfile c seq 2 type b\n", "offset 20: manifest: c: a second base file"},
-		{"file a seq 2 type i\nfile c seq 2 type i\n", "seq 2 is not greater than the one before"},
+		{"file a seq 2 type i\nfile c seq 2 type i\n", "seq 2 is not greater than the previous one"},
 		{"file a seq 0 type i\n", "not 0"},
 		{"file a seq 1 type x\n", `type 'x'`},
 		{"file d/a seq 1 type b\n", "is a path"},

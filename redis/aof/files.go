@@ -85,7 +85,7 @@ func findIn(location string) (*Log, error) {
 	case err != nil && !errors.Is(err, ErrNotLog) || err == nil && len(subs) == 0:
 		return old, err
 	case len(subs) == 0:
-		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof; name the file, or the directory that has it", location,
+		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof; name the file or its directory", location,
 			ErrNotLog)
 	case len(subs) > 1 && subs[0] != disk.Join(location, logDir):
 		return nil, fmt.Errorf("%s: has several logs, in %s and %s: name one", location, subs[0], subs[1])

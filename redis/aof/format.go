@@ -48,7 +48,7 @@ func (*Format) Detect(ev *format.Evidence) format.Verdict {
 	case commandFirst(ev.Head):
 		return format.Verdict{Score: 95, Why: []string{"begins with a command"}}
 	case isSnapshot(ev.Head) && preamble(ev.Head):
-		return format.Verdict{Score: 105, Why: []string{"begins with an RDB part marked as that of an append-only file"}}
+		return format.Verdict{Score: 105, Why: []string{"begins with an RDB part that is marked as part of an append-only file"}}
 	case ev.Head != nil && !bytes.HasPrefix(ev.Head, []byte("file ")):
 		return format.Verdict{}
 	}

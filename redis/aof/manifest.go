@@ -112,7 +112,7 @@ func (m *Manifest) add(p Part) error {
 		}
 	case KindIncr:
 		if slices.ContainsFunc(m.Parts, func(q Part) bool { return q.Kind == KindIncr && q.Seq >= p.Seq }) {
-			return fmt.Errorf("%s: seq %d is not greater than the one before", p.Name, p.Seq)
+			return fmt.Errorf("%s: seq %d is not greater than the previous one", p.Name, p.Seq)
 		}
 	case KindHistory:
 	default:

@@ -57,7 +57,7 @@ func (e *ManifestError) Error() string {
 	if e.missing != "" {
 		way = "restore it"
 	}
-	return fmt.Sprintf("%s %s, and only it says which files belong to the log: there are %s; %s", e.manifest, e.state, e.Reason(),
+	return fmt.Sprintf("%s %s, and only the manifest lists the files of the log: found %s; %s", e.manifest, e.state, e.Reason(),
 		way)
 }
 
@@ -83,10 +83,10 @@ func (g *guess) finding() record.Finding {
 		f.Severity, f.Detail = record.Warning, "the manifest "+g.state+"; kvferry reads "+g.found+", in the order of their numbers"
 		return f
 	}
-	f.Detail = "the manifest " + g.state + ", and only it says which files belong to the log; kvferry reads " + g.Reason() + ", in the order of their numbers"
-	f.Lost, f.Sure = "no part of the files that are there", "only the manifest says whether another file is missing"
+	f.Detail = "the manifest " + g.state + ", and only it lists the files of the log; kvferry reads " + g.Reason() + ", in the order of their numbers"
+	f.Lost, f.Sure = "no part of the existing files", "without the manifest, kvferry cannot know whether another file is missing"
 	if g.missing != "" {
-		f.Lost, f.Sure = "all that "+g.missing+" held", "the other files do not say how much that is"
+		f.Lost, f.Sure = "all writes in "+g.missing, "the other files do not show how many"
 	}
 	return f
 }

@@ -300,7 +300,7 @@ func (r *replay) stopped(kind string, off int64, why string) {
 	r.report(record.Finding{Kind: kind, Severity: record.Error, Place: r.place(off),
 		Detail: why + "; kvferry does not read the rest of the log", Unread: rest,
 		Lost: fmt.Sprintf("the log from offset %s of %s on, %s of %s (%s)", record.Number(off), r.file, record.Bytes(rest),
-			record.Bytes(all), record.Percent(rest, all)), Sure: "a log does not say how many commands follow"})
+			record.Bytes(all), record.Percent(rest, all)), Sure: "a log does not record how many commands follow"})
 }
 
 // cutOff reports an incomplete end of the last file.
@@ -311,7 +311,7 @@ func (r *replay) cutOff(off, n int64) {
 			record.Count(n, "byte")),
 			Lost: fmt.Sprintf("the last %s of %s, an incomplete command or transaction that servers drop, and what followed if the file was cut off",
 				record.Count(n, "byte"), r.file),
-			Sure: "everything before was read; a log does not say how many commands follow"})
+			Sure: "everything before was read; a log does not record how many commands follow"})
 	}
 }
 

@@ -82,7 +82,7 @@ func (f *Format) openOwn(ctx context.Context, location string, log *Log, o *form
 	path := disk.Join(location, logDir, manifestName)
 	data, _, err := readLimited(path, maxManifest)
 	if err == nil && !bytes.Equal(data, ownManifest()) {
-		err = &record.CorruptError{Format: Name, File: path, Off: 0, Field: "manifest", Err: errors.New("it is not the one that was written")}
+		err = &record.CorruptError{Format: Name, File: path, Off: 0, Field: "manifest", Err: errors.New("it differs from the manifest that kvferry wrote")}
 	}
 	if err != nil {
 		return nil, err

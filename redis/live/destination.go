@@ -117,7 +117,7 @@ func (c *conflicts) error(where string) error {
 	if c.count > int64(len(c.some)) {
 		names += ", …"
 	}
-	return &format.ExistingError{Err: fmt.Errorf("%s: the server already has %s of the keys to write: %s; nothing was written; %s",
+	return &format.ExistingError{Err: fmt.Errorf("%s: the server already has %s of the keys to write: %s; no data was written; %s",
 		where, record.Number(c.count), names, existingHint)}
 }
 

@@ -80,7 +80,7 @@ func TestLinkClosed(t *testing.T) {
 		return answerInfo(words, "")
 	})
 	_, err := New().With(new(format.ServerOptions)).Open(context.Background(), "redis://"+addr, &format.OpenOptions{})
-	if err == nil || !strings.Contains(err.Error(), "the server closed the connection each of the 5 times") ||
+	if err == nil || !strings.Contains(err.Error(), "the server closed the connection in each of 5 attempts") ||
 		!strings.Contains(err.Error(), "--scan") || strings.Contains(err.Error(), "EOF") {
 		t.Error(err)
 	}

@@ -171,7 +171,7 @@ func (f *fetcher) value(n *node, key []byte) error {
 	case server.IsBusy(noExpiry):
 		return &server.BusyError{Text: noExpiry.Error()}
 	case refused != nil && !moved:
-		return fmt.Errorf("key %s: the server says %w", record.Quote(key), refused)
+		return fmt.Errorf("key %s: error from the server: %w", record.Quote(key), refused)
 	case size == "$-1":
 		return nil
 	}

@@ -93,7 +93,7 @@ const vectorSet = "vectorset"
 // first value of each type and version on the server.
 func (l *limits) takes(e *record.Element, report func(record.Loss)) bool {
 	if l.verified && string(e.Name) == vectorSet {
-		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "a vector set, which --verify cannot compare: RESTORE stores its nodes in another order",
+		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "a vector set, which --verify cannot compare: RESTORE changes the order of its nodes",
 			Avoid: "leave out --verify to write vector sets"})
 		return false
 	}

@@ -97,7 +97,7 @@ func TestNotEmpty(t *testing.T) {
 		t.Error(err)
 	}
 	tg.to.Before["0"] = 2
-	if err := tg.databases(); err == nil || !strings.Contains(err.Error(), "database 0 holds 2 keys: --verify compares everything") {
+	if err := tg.databases(); err == nil || !strings.Contains(err.Error(), "database 0 holds 2 keys: --verify compares all data") {
 		t.Error(err)
 	}
 	tg.to.Libraries, tg.to.Before = 0, nil
@@ -122,8 +122,8 @@ func TestFetched(t *testing.T) {
 		{answers: "-MOVED 1 127.0.0.1:1\r\n" + whole, moved: true},
 		{answers: "-ASK 1 127.0.0.1:1\r\n$-1\r\n", moved: true},
 		{answers: ":-1\r\n-CLUSTERDOWN The cluster is down\r\n", want: "gave up after 1m0s; the server still replies CLUSTERDOWN"},
-		{answers: ":-1\r\n-ERR no\r\n", want: "key k: the server says ERR no"},
-		{answers: "-ERR never\r\n" + whole, want: "key k: the server says ERR never"},
+		{answers: ":-1\r\n-ERR no\r\n", want: "key k: error from the server: ERR no"},
+		{answers: "-ERR never\r\n" + whole, want: "key k: error from the server: ERR never"},
 		{answers: ":-1\r\n$x\r\n", want: server.ErrAnswer.Error()},
 		{answers: ":x\r\n" + whole, want: server.ErrAnswer.Error()},
 		{answers: ":-1\r\n$3\r\nabc\r\n", want: "too short"},

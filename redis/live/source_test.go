@@ -724,7 +724,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("without TLS: %v", err)
 	}
 	if _, err := open(t, "rediss://"+redistest.Start(t).Addr, format.ServerOptions{}, "0"); err == nil ||
-		!strings.Contains(err.Error(), "no TLS there? use redis://") {
+		!strings.Contains(err.Error(), "if the server has no TLS, use redis://") {
 		t.Errorf("TLS to a server without: %v", err)
 	}
 	for _, o := range []format.ServerOptions{{CA: cert, Existing: format.Replace}, {Insecure: true, Scan: true,

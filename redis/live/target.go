@@ -83,8 +83,8 @@ func (t *target) restore() error {
 	}
 	for _, db := range t.options.DBs {
 		if n := t.to.Before[t.home(db)]; n > 0 && t.server.Existing == format.FailExisting {
-			return &format.ExistingError{Err: fmt.Errorf("%s: database %s held %s before the unfinished conversion began, and kvferry can no longer tell those keys from its own: "+
-				"continue with --skip-existing, which keeps all existing keys (those that kvferry wrote are complete), or with --replace",
+			return &format.ExistingError{Err: fmt.Errorf("%s: database %s held %s before the unfinished conversion began, and kvferry can no longer distinguish them from its own keys: "+
+				"continue with --skip-existing, which keeps all existing keys (keys written by kvferry are complete), or with --replace",
 				t.server.Shown, t.home(db), record.Count(n, "key"))}
 		}
 	}
@@ -160,12 +160,12 @@ func (t *target) databases() error {
 	}
 	for db, n := range t.to.Before {
 		if n > 0 && (t.server.DB < 0 || db == t.home(db)) {
-			return fmt.Errorf("%s: database %s holds %s: --verify compares everything on the server with what was written, so the server must be empty before",
+			return fmt.Errorf("%s: database %s holds %s: --verify compares all data on the server with the written data, so the server must be empty before",
 				t.server.Shown, db, record.Count(n, "key"))
 		}
 	}
 	if n := t.to.Libraries; n > 0 {
-		return fmt.Errorf("%s: the server has function libraries (%d), which FLUSHALL keeps: --verify compares everything on the server with what was written, so delete them before, as with FUNCTION FLUSH",
+		return fmt.Errorf("%s: the server has function libraries (%d), which FLUSHALL keeps: --verify compares all data on the server with the written data, so delete them before, as with FUNCTION FLUSH",
 			t.server.Shown, n)
 	}
 	return nil
@@ -247,12 +247,12 @@ func (t *target) Undo() string {
 	if t.written == 0 && left == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s keeps what was written to it: up to %s", t.server.Shown, record.Count(t.written, "record"))
+	text := fmt.Sprintf("%s keeps the written data: up to %s", t.server.Shown, record.Count(t.written, "record"))
 	if left > 0 {
-		text += fmt.Sprintf("; parts of large ones may be there under temporary names: delete %s*", t.to.Names)
+		text += fmt.Sprintf("; parts of large records may exist under temporary names: delete %s*", t.to.Names)
 	}
 	if t.server.Existing == format.FailExisting && t.written > 0 {
-		text += "; to start again, add --replace, which writes over those, or --skip-existing"
+		text += "; to start again, add --replace, which overwrites them, or --skip-existing"
 	}
 	return text
 }
@@ -265,7 +265,7 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 		return "", err
 	}
 	if n := t.server.Evicted(ctx) - t.evicted; n > 0 {
-		return "", fmt.Errorf("%s evicted %s meanwhile: its maxmemory is too small for the data (maxmemory-policy)",
+		return "", fmt.Errorf("%s evicted %s during the run: its maxmemory is too small for the data (maxmemory-policy)",
 			t.server.Shown, record.Count(n, "key"))
 	}
 	given, expired = t.atHome(given), t.atHome(expired)
@@ -295,7 +295,7 @@ func (t *target) lost(text string) error {
 	if len(crashed) == 0 {
 		return nil
 	}
-	return &format.LostError{Err: fmt.Errorf("%s: %s crashed meanwhile, and what it had taken last may be lost: %s; continue with --resume, which writes everything again",
+	return &format.LostError{Err: fmt.Errorf("%s: %s crashed during the run; its last acknowledged writes may be lost: %s; continue with --resume, which writes everything again",
 		t.server.Shown, strings.Join(crashed, "; "), text)}
 }
 
@@ -324,5 +324,5 @@ func took(written, before int64) string {
 	if before == 0 {
 		return text + " and counts as many keys; values were not read back"
 	}
-	return text + "; it held keys before, so its counts prove nothing"
+	return text + "; it held keys before, so its key counts do not show whether all were written"
 }

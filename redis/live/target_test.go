@@ -490,7 +490,7 @@ func TestLook(t *testing.T) {
 	text := look(t, mustOpen(t, address, format.ServerOptions{}, "0"), append([]made{other}, list...), "0")
 	if !strings.Contains(text, "already has 52 of the keys to write: function library \"lib1\", ") ||
 		strings.Count(text, " in database 0") != 4 ||
-		!strings.Contains(text, ", …; nothing was written; ") {
+		!strings.Contains(text, ", …; no data was written; ") {
 		t.Error(text)
 	}
 	if text = look(t, mustOpen(t, address, format.ServerOptions{}, "0"), append(list[60:70:70], same), "0"); text != "" {
@@ -593,7 +593,7 @@ func TestRestarted(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "restarted while kvferry wrote to it") {
 		t.Error(err)
 	}
-	if text := target.(format.Loaded).Undo(); !strings.Contains(text, "keeps what was written") {
+	if text := target.(format.Loaded).Undo(); !strings.Contains(text, "keeps the written data") {
 		t.Error(text)
 	}
 }

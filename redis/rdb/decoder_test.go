@@ -138,8 +138,8 @@ func TestStreamEntries(t *testing.T) {
 		{"an id is text", []any{0, "x", 0, 0, 5}, errStreamEntry.Error()},
 		{"the end is missing", []any{0, 0, 0, 0}, odd},
 		{"an unknown flag", []any{4, 0, 0, 0, 4}, "flags 0x4: " + ErrNewer.Error()},
-		{"another number of items", []any{0, 0, 1, 0, 5}, id(5, 2) + "= offset 50: entry: " + contradicts + "it says that it has 5 items, but has 4"},
-		{"more entries than it says", []any{0, 0, 1, 0, 4, 0, 0, 2, 0, 4}, id(5, 2) + "= " + id(5, 3) + "= offset 60: node: " + contradicts + "it has 1 entries more than it says, and 0 deleted ones"},
+		{"another number of items", []any{0, 0, 1, 0, 5}, id(5, 2) + "= offset 50: entry: " + contradicts + "it counts 5 items, but has 4"},
+		{"more entries than it says", []any{0, 0, 1, 0, 4, 0, 0, 2, 0, 4}, id(5, 2) + "= " + id(5, 3) + "= offset 60: node: " + contradicts + "it has 1 entries more than its header counts, and 0 deleted ones"},
 		{"before its node", []any{0, 0, -1, 0, 4}, id(5, 0) + "= offset 51: entry: " + contradicts + "its id is before that of its node"},
 		{"behind the last", []any{0, 5, 0, 0, 4}, id(10, 1) + "= offset 50: last id: " + contradicts + "an entry is after it"},
 	} {

@@ -77,8 +77,8 @@ type pendingEntry struct {
 var (
 	errStreamID    = errors.New("not an id of 16 bytes")
 	errStreamEntry = errors.New("malformed stream entry")
-	errNodeOrder   = errors.New("a node is not after the one before")
-	errStreamOrder = errors.New("an entry is not after the one before")
+	errNodeOrder   = errors.New("a node is not after the previous node")
+	errStreamOrder = errors.New("an entry is not after the previous entry")
 	errStreamTwin  = errors.New("occurs more than once")
 )
 
@@ -250,7 +250,7 @@ func (d *Decoder) streamEntries(dst []record.Element) (n int) {
 				d.in.fail(d.in.offset(), "node", err)
 			}
 			if s.living != 0 || s.deleted != 0 {
-				d.oddly("node", "it has %s entries more than it says, and %s deleted ones", record.Number(-s.living),
+				d.oddly("node", "it has %s entries more than its header counts, and %s deleted ones", record.Number(-s.living),
 					record.Number(-s.deleted))
 			}
 			s.phase = inNodes
@@ -303,7 +303,7 @@ func (d *Decoder) streamEntry(e *record.Element) (deleted bool, err error) {
 	if said, err := integer(p); err != nil {
 		return false, err
 	} else if said != items {
-		d.oddly("entry", "it says that it has %s items, but has %s", record.Number(said), record.Number(items))
+		d.oddly("entry", "it counts %s items, but has %s", record.Number(said), record.Number(items))
 	}
 	if flags&entryDeleted != 0 {
 		s.packed = s.packed[:start]

@@ -169,7 +169,7 @@ const noScripts = "ERR kvferry serve runs no scripts and no functions"
 // refusedCommands are commands without an answer, with the reply.
 var refusedCommands = refusals(map[string]string{
 	"eval evalsha fcall eval_ro evalsha_ro fcall_ro": noScripts,
-	"save bgsave bgrewriteaof":                       "ERR kvferry serve saves nothing: the dataset is on disk; kvferry convert or redis-cli --rdb makes an RDB file",
+	"save bgsave bgrewriteaof":                       "ERR kvferry serve does not save: the dataset is on disk; to make an RDB file, use kvferry convert or redis-cli --rdb",
 	"replicaof slaveof failover":                     "ERR kvferry serve replicates from no server: run REPLICAOF on the server that is to copy this dataset",
 	"shutdown":                                       "ERR no client can end kvferry serve: press Ctrl-C, or send SIGTERM",
 	"debug":                                          "ERR kvferry serve has no DEBUG: kvferry explain and kvferry inspect show how keys are stored",

@@ -300,7 +300,7 @@ func (w *Writer) Error(text string) {
 }
 
 // ErrChanged means that an aggregate has another number of elements than its header says.
-var ErrChanged = errors.New("a value has another number of elements than its header says")
+var ErrChanged = errors.New("the number of elements differs from the header of the value")
 
 // Expect says that the outermost aggregate has n elements. A large one is then sent while it is read for the first time; an
 // error, or another number, ends the connection.

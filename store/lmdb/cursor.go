@@ -371,6 +371,6 @@ func (w *checked) count() error {
 	if w.c.k.skipSub || w.rows == w.c.k.tree.entries || w.c.lost && w.rows < w.c.k.tree.entries {
 		return nil
 	}
-	return w.c.damage(corrupt(0, "entries", "found %s rows, the database says %s", record.Number(w.rows),
+	return w.c.damage(corrupt(0, "entries", "found %s rows, but the database counts %s", record.Number(w.rows),
 		record.Number(w.c.k.tree.entries)), w.c.k.tree.root)
 }

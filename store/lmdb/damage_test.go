@@ -161,7 +161,7 @@ func TestDamageByName(t *testing.T) {
 		{"overflow kind", patch(data, big+10, pageLeaf), "want an overflow page"},
 		{"overflow short", patch(data, big+12, 0), "pages: have 0"},
 		{"overflow long", patch(data, big+12, 0xFF), "pages: have 255"},
-		{"entries", patch(data, rootOf, 5), "entries: found 4 rows, the database says 5"},
+		{"entries", patch(data, rootOf, 5), "entries: found 4 rows, but the database counts 5"},
 		{"root", patch(data, rootOf+8, 1), "root: have page 1"},
 		{"depth", patch(data, rootOf-26, 40), "depth: have 40"},
 		{"depth zero", patch(data, rootOf-26, 0), "depth: have 0"},

@@ -63,8 +63,8 @@ func Open(_ context.Context, dir string, o *store.Options) (store.Store, error) 
 // holds a shared lock on the first byte of the lock file.
 func checkLive(dir string, allow bool) error {
 	err := store.CheckLive(dir, lockFile)
-	if err = store.Advise(err, "an LMDB file is changed in place, so nothing reads it safely meanwhile: stop the server, or read a copy that "+
-		"mdb_copy makes"); errors.As(err, new(*store.LiveError)) {
+	if err = store.Advise(err, "LMDB files change in place and cannot be read safely while the server runs: stop the server, or read a copy "+
+		"made by mdb_copy"); errors.As(err, new(*store.LiveError)) {
 		return err
 	}
 	if allow {

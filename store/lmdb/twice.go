@@ -57,12 +57,12 @@ func (k *keyspace) answer(twins []twin) (twin, error) {
 	if found {
 		for _, t := range twins {
 			if t.at.page == page && t.at.index == index {
-				k.twice(twins, &t, "kvferry takes the one that the server finds")
+				k.twice(twins, &t, "kvferry uses the row that the server finds")
 				return t, nil
 			}
 		}
 	}
-	k.twice(twins, &twins[0], "the server finds none of them; kvferry takes the first in the tree")
+	k.twice(twins, &twins[0], "the server cannot find any of them; kvferry uses the first in the tree")
 	return twins[0], nil
 }
 

@@ -55,7 +55,7 @@ func TestTwins(t *testing.T) {
 			if found != "" {
 				want = found
 			}
-			if detail := told[rows[i].key]; got[rows[i].key] != want || strings.Contains(detail, "finds none") != (found == "") {
+			if detail := told[rows[i].key]; got[rows[i].key] != want || strings.Contains(detail, "cannot find any") != (found == "") {
 				t.Errorf("key %d: %.20q is taken, want %.20q: %s", i, got[rows[i].key], want, detail)
 			}
 		}

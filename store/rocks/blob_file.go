@@ -76,7 +76,7 @@ func (f *blobData) place(off int64, err error) error {
 func (f *blobData) record(x blobPointer, key []byte) (off, size int64, err error) {
 	head := uint64(blobRecordLen + len(key))
 	if x.Offset > uint64(f.size) || x.Offset < blobHeaderLen+head || x.Size > uint64(f.size)-x.Offset {
-		return 0, 0, f.fail(int64(min(x.Offset, 1<<62)), "value", fmt.Errorf("%s bytes behind a key of %s, the file has %s",
+		return 0, 0, f.fail(int64(min(x.Offset, 1<<62)), "value", fmt.Errorf("%s bytes after a key of %s, but the file has %s",
 			record.Number(x.Size), record.Number(len(key)), record.Number(f.size)))
 	}
 	if x.Codec != f.Codec {

@@ -506,7 +506,7 @@ func TestMessages(t *testing.T) {
 		{set(98, 0, 0), scanned, `f: offset 98: footer: checksum mismatch`},
 		{func(b []byte) []byte { b[74] = 2; sumFooter(b); return b }, scanned, `f: offset 74: footer: 2 records, 1 are there`},
 		{set(0), value(blobPointer{9, 65, 5, 4}, "key"), ``},
-		{set(0), value(blobPointer{9, 65, 38, 4}, "key"), `f: offset 65: value: 38 bytes behind a key of 3, the file has 102`},
+		{set(0), value(blobPointer{9, 65, 38, 4}, "key"), `f: offset 65: value: 38 bytes after a key of 3, but the file has 102`},
 		{set(0), value(blobPointer{9, 65, 5, 7}, "key"), `f: offset 65: value: codec 7, the file has 4`},
 		{set(0), value(blobPointer{9, 65, 6, 4}, "key"), `f: offset 30: record: key of 3 bytes and value of 5, the blob index leads to 3 and 6`},
 		{lengths(4, 5), value(blobPointer{9, 65, 5, 4}, "key"), `f: offset 30: record: key of 4 bytes and value of 5, the blob index leads to 3 and 5`},

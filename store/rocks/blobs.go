@@ -204,7 +204,7 @@ func (b *blobFile) check() error {
 	})
 	if err == nil && !damaged && !b.fam.st.version.Rebuilt &&
 		(uint64(n.Count) != b.meta.Count || uint64(n.Bytes) != b.meta.Bytes) {
-		warn(record.NoOffset, fmt.Sprintf("%s values in %s bytes, the MANIFEST says %s in %s", record.Number(n.Count),
+		warn(record.NoOffset, fmt.Sprintf("%s values in %s bytes, but %s in %s by the MANIFEST", record.Number(n.Count),
 			record.Number(n.Bytes), record.Number(b.meta.Count), record.Number(b.meta.Bytes)))
 	}
 	return err

@@ -44,7 +44,7 @@ func (c *checksums) check(ctx context.Context, ks *family, f *files.File, name s
 	}
 	if has := binary.BigEndian.AppendUint32(nil, sum); err == nil && string(has) != string(want.Value) {
 		c.db.report(record.Finding{Kind: record.FindFileChecksum, Severity: record.Error, Keyspace: ks.Name(), Place: at,
-			Detail: fmt.Sprintf("the checksum of the file is %x, the MANIFEST says %x: the file was changed since it was written, or is another one",
+			Detail: fmt.Sprintf("the checksum of the file is %x, but %x in the MANIFEST: the file was changed or replaced",
 				has, want.Value)})
 	}
 	return err

@@ -47,10 +47,10 @@ func (c *claim) opened(r *sst.Reader, i *sst.Info) {
 	}
 }
 
-// otherTable is the error of a table that does not belong to the MANIFEST, by what that says and the table has.
-func otherTable(r *sst.Reader, says, has string) error {
-	return r.Fail(record.NoOffset, lsm.FieldIdentity, fmt.Errorf("the MANIFEST says %s, the table has %s: it is not the table that the MANIFEST "+
-		"names, but one of another dataset or of another time; bring back the one that belongs to the MANIFEST", says, has))
+// otherTable is the error of a table that does not belong to the MANIFEST, by what that lists and the table has.
+func otherTable(r *sst.Reader, lists, has string) error {
+	return r.Fail(record.NoOffset, lsm.FieldIdentity, fmt.Errorf("the MANIFEST lists %s, but the table has %s: it is a table of "+
+		"another dataset or of another time; bring back the table that belongs to the MANIFEST", lists, has))
 }
 
 // walked compares the first and the last key, once. Damage is reported by the row reader.

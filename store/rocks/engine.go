@@ -16,8 +16,8 @@ import (
 func (db *database) reportTorn(lost bool) {
 	f := record.Finding{Kind: "torn-manifest", Severity: record.Warning,
 		Place: record.Place{File: db.version.Name, Off: db.version.TornAt, Level: -1},
-		Detail: "the MANIFEST ends within a record, as a crash leaves it: engines drop that change, " +
-			"and no table that it does not name has rows of its own"}
+		Detail: "the MANIFEST ends within a record, as after a crash: engines drop that change, " +
+			"and no unlisted table has rows that exist nowhere else"}
 	if lost {
 		f.Severity = record.Error
 		f.Detail = "the MANIFEST ends within a record: engines drop that change, " +

@@ -184,15 +184,15 @@ func (w *walLoader) ended(r *logfile.Reader, off int64) {
 	case r.Leftover:
 		w.torn(record.Warning, off, "the log ends at bytes that an older use of the file seems to have left")
 	case r.Older && off == 0:
-		w.torn(record.Warning, 0, "the log holds only what an older use of the file left: it was just begun, or it is not the one that belongs here")
+		w.torn(record.Warning, 0, "the log contains only remains of an earlier use of the file: it was just begun, or it is the wrong log")
 	case r.ZeroAt == 0:
-		w.torn(record.Warning, 0, fmt.Sprintf("the log is zeros from its start, %s bytes: what it held is lost, as after a power failure",
+		w.torn(record.Warning, 0, fmt.Sprintf("the log consists of %s zero bytes: its writes are lost, as after a power failure",
 			record.Number(size)))
 	case r.ZeroAt > 0 && size%preallocated != 0:
-		w.torn(record.Warning, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %s bytes, which is not how engines set space aside: "+
-			"what stood there is lost, as after a power failure", record.Number(size-r.ZeroAt)))
+		w.torn(record.Warning, r.ZeroAt, fmt.Sprintf("the rest of the log is %s zero bytes, which no engine preallocates: "+
+			"the writes there are lost, as after a power failure", record.Number(size-r.ZeroAt)))
 	case r.ZeroAt > 0:
-		w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %s bytes: space set aside, or what a power failure lost",
+		w.torn(record.Note, r.ZeroAt, fmt.Sprintf("the rest of the log is %s zero bytes: preallocated space, or writes lost in a power failure",
 			record.Number(size-r.ZeroAt)))
 	}
 }
@@ -212,7 +212,7 @@ func (w *walLoader) torn(severity record.Severity, off int64, detail string) {
 		Detail: detail}
 	if severity == record.Warning {
 		f.Lost = fmt.Sprintf("the writes from offset %s of %s on, if there were any", record.Number(off), w.log.name)
-		f.Sure = "everything before was read; a log does not say how many writes follow"
+		f.Sure = "everything before was read; a log does not record how many writes follow"
 	}
 	w.db.report(f)
 }

@@ -24,7 +24,7 @@ func (w *walLoader) recordError(r *logfile.Reader, off int64, err error, last bo
 		next = w.log.file.Size
 	}
 	if err := w.passes(off, next-off, base.Corrupt(w.log.file.Path, off, "log record", err),
-		"everything behind it in this log is missing"); err != nil {
+		"everything after it in this log is missing"); err != nil {
 		return true, err
 	}
 	return over, nil
@@ -52,7 +52,7 @@ func (w *walLoader) passes(off, n int64, err error, unread string) error {
 	}
 	w.db.report(record.Finding{Kind: lsm.Newer(record.FindDamagedFile, err), Severity: record.Error,
 		Place: record.Place{File: w.log.name, Off: off, Level: -1}, Unread: min(n, w.log.file.Size-off),
-		Detail: fmt.Sprintf("%s; %s: what they deleted or changed stands as it was", lsm.Reason(err), from)})
+		Detail: fmt.Sprintf("%s; %s: rows that they deleted or changed keep their old state", lsm.Reason(err), from)})
 	return nil
 }
 

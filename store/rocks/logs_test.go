@@ -339,7 +339,7 @@ func TestRefusedLogs(t *testing.T) {
 		{"timestamps", "user-defined timestamps", testsst.Frame(logfile.FragTimestamps, 0, false, []byte{1}), true},
 		{"type", "fragment type 42", testsst.Frame(42, 0, false, []byte{1}), true},
 		{"short batch", "write batch", testsst.Log(7, false, []byte{1, 2, 3}), false},
-		{"count", "1 entries, the header says 2", testsst.Log(7, false, append(le.AppendUint32(make([]byte, 8), 2), testsst.Op(base.KindPut, "a", "b")...)), false},
+		{"count", "1 entries, but 2 in the header", testsst.Log(7, false, append(le.AppendUint32(make([]byte, 8), 2), testsst.Op(base.KindPut, "a", "b")...)), false},
 		{"cut", "need 9 bytes, have 1", testsst.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 9, 'x')), false},
 		{"sequence", "sequence number", testsst.Log(7, false, testsst.Batch(1<<60, testsst.Op(base.KindPut, "a", "b"))), false},
 		{"sequence at the end", "sequence number", testsst.Log(7, false, testsst.Batch(base.MaxSequence, testsst.Op(base.KindPut, "a", "b"), testsst.Op(base.KindPut, "b", "b"))), false},
@@ -390,16 +390,16 @@ func TestUnknownInLogs(t *testing.T) {
 		{"a large row", "b=1 z=1", "wide-column entity (kind 0x16): not supported by the native reader; the row is missing: key \"a\"",
 			testsst.Log(7, false, first, testsst.Batch(4, testsst.Op(base.KindWideColumns, "a", strings.Repeat("v", 6<<20))), next)},
 		{"tag", "a=1 b=1 c=1 z=1", "write batch: at 18: tag: write batch with tag 0x55: not supported by the native reader; " +
-			"the entries of this write batch from there on are missing: what they deleted or changed stands as it was",
+			"the entries of this write batch from there on are missing: rows that they deleted or changed keep their old state",
 			testsst.Log(7, false, first, tagged, next)},
 		{"prepared transaction", "a=1 b=1 z=1", "write batch: at 13: tag: write batch with a begin of a prepared transaction (tag 0x9): not supported by the native " +
-			"reader; the entries of this write batch from there on are missing: what they deleted or changed stands as it was",
+			"reader; the entries of this write batch from there on are missing: rows that they deleted or changed keep their old state",
 			testsst.Log(7, false, first, testsst.Batch(4, []byte{0x09}, testsst.Op(base.KindPut, "p", "1")), next)},
 		{"timestamps", "a=1 b=1", "log record: log with user-defined timestamps: not supported by the native reader; " +
-			"everything behind it in this log is missing: what they deleted or changed stands as it was",
+			"everything after it in this log is missing: rows that they deleted or changed keep their old state",
 			slices.Concat(testsst.Log(7, false, first), testsst.Frame(logfile.FragTimestamps, 0, false, []byte{1}), testsst.Log(7, false, next, big, big))},
 		{"fragment", "a=1 b=1", "log record: log with fragment type 42: not supported by the native reader; " +
-			"everything behind it in this log is missing: what they deleted or changed stands as it was",
+			"everything after it in this log is missing: rows that they deleted or changed keep their old state",
 			slices.Concat(testsst.Log(7, false, first), testsst.Frame(42, 0, false, []byte{1}), testsst.Log(7, false, next, big, big))},
 	}
 	for _, tt := range tests {
@@ -483,7 +483,7 @@ func TestMissingLogs(t *testing.T) {
 			if tt.refused {
 				err := rowsError(tt.dir, store.Options{})
 				if err == nil || !strings.Contains(err.Error(), "--wal-dir") ||
-					!strings.Contains(err.Error(), "OPTIONS-000010 says that they are kept in "+tt.wal) {
+					!strings.Contains(err.Error(), "by OPTIONS-000010 they are in "+tt.wal) {
 					t.Errorf("error %v", err)
 				}
 			} else {

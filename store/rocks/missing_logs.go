@@ -55,9 +55,9 @@ func (db *database) missingLogs() error {
 		return err
 	}
 	if elsewhere, err := db.isElsewhere(wal); err != nil || elsewhere {
-		return cmp.Or(err, fmt.Errorf("%s: logs should follow the MANIFEST, none is here, and %s says that they are kept in %s: pass "+
-			"%s with where they are now (or with the directory of the data, if there are none, as in a checkpoint)", db.dir, file,
-			wal, db.walFlag()))
+		return cmp.Or(err, fmt.Errorf("%s has no logs, although the MANIFEST expects them; by %s they are in %s: pass "+
+			"%s with their present directory (or with the directory of the data if logs never existed, as in a checkpoint)",
+			db.dir, file, wal, db.walFlag()))
 	}
 	if _, flushes := db.version.Unflushed(); len(flushes) > 0 && !db.opts.AllowLive {
 		return nil // judgeLogs reports them as log-gap
@@ -78,19 +78,19 @@ func (db *database) walFlag() string { return cmp.Or(db.opts.WALFlag, "--wal-dir
 // noLog is the finding for a directory without logs.
 func (db *database) noLog(needed bool) record.Finding {
 	f := record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.InFile(db.version.Name),
-		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) has none, but when the files were copied from a stopped or " +
-			"running server the last writes are missing; pass " + db.walFlag() + " with the directory of the logs if there are any"}
+		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) does not need logs, but if the files were copied from a stopped or " +
+			"running server, the last writes are missing; pass " + db.walFlag() + " with the directory of the logs if there are any"}
 	if !needed {
 		return f
 	}
-	why := "LOCK and IDENTITY show that a server opened this directory, where it always has one"
+	why := "LOCK and IDENTITY show that a server opened this directory, which always creates a log"
 	if db.levelDB {
-		why = "LevelDB always has one"
+		why = "LevelDB always keeps a log"
 	}
 	f.Severity = record.Error
 	f.Detail = "no log follows the MANIFEST, and " + why + ": the last writes are missing; bring back the *.log files, or pass " +
 		db.walFlag() + " with " +
-		"their directory (or with that of the data, if there never were any, as in a checkpoint that a server tried to open in vain)"
+		"their directory (or with the directory of the data if logs never existed, as in a checkpoint that a server failed to open)"
 	return f
 }
 

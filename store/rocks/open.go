@@ -272,7 +272,7 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 		err = base.Corrupt(meta.Path, record.NoOffset, "MANIFEST", m.Err)
 	case err == nil && file.Size != m.Size:
 		err = base.Corrupt(meta.Path, record.NoOffset, lsm.FieldFileSize,
-			fmt.Errorf("%s bytes, the MANIFEST says %s", record.Number(file.Size), record.Number(m.Size)))
+			fmt.Errorf("%s bytes, but %s in the MANIFEST", record.Number(file.Size), record.Number(m.Size)))
 	}
 	if err == nil {
 		src := db.newSource(file, &sst.Options{Keyspace: ks.Name(), Comparer: ks.Comparer(), Sequence: m.MaxSeq})

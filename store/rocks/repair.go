@@ -263,7 +263,7 @@ func (b *rebuilder) add(t *foundTable) error {
 		if t.err != nil {
 			why = lsm.Reason(t.err)
 		}
-		b.note(record.Error, record.FindDamagedBlock, t.file.Name, why+", so nothing says of which column family its rows are; they are missing")
+		b.note(record.Error, record.FindDamagedBlock, t.file.Name, why+", so the column family of its rows is unknown; they are missing")
 		return nil
 	}
 	if c := b.db.comparer(t.family.Comparator); c != nil {
@@ -279,7 +279,7 @@ func (b *rebuilder) add(t *foundTable) error {
 		return nil // an empty table
 	case err != nil || first == nil:
 		if err == nil {
-			err = base.Corrupt(t.file.Path, record.NoOffset, "table", errors.New("none of its blocks can be read"))
+			err = base.Corrupt(t.file.Path, record.NoOffset, "table", errors.New("all of its blocks are unreadable"))
 		}
 		b.note(record.Error, record.FindDamagedBlock, t.file.Name, lsm.Reason(err)+"; its rows are missing")
 		return nil

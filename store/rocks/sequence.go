@@ -97,8 +97,8 @@ func (db *database) judgeLogs(ctx context.Context) error {
 	}
 	// A running server may not yet have written the entries that the MANIFEST counts.
 	if j.prev != nil && !db.opts.AllowLive && db.version.LastSeq > max(j.last, j.logged) {
-		j.gap(j.prev, j.prev.file.Size, j.last+1, db.version.LastSeq, "the MANIFEST knows of them, and the logs end before: the end of the "+
-			"last log or logs behind it are missing")
+		j.gap(j.prev, j.prev.file.Size, j.last+1, db.version.LastSeq, "the MANIFEST counts them, but the logs end before: the end of the "+
+			"last log or later logs are missing")
 	}
 	return nil
 }
@@ -112,8 +112,8 @@ func (j *logJudge) retired(ctx context.Context) error {
 			return err
 		}
 		if last := l.lastPassed(); last > known {
-			j.foreign(l, 0, record.Error, fmt.Sprintf("the MANIFEST names no log this old, so it is not read, and it has sequence numbers up to %d, "+
-				"of which tables, MANIFEST and logs know none above %d: it is a later log under another name", last, known))
+			j.foreign(l, 0, record.Error, fmt.Sprintf("the MANIFEST lists no log this old, so it is not read, but it has sequence numbers up to %d, "+
+				"while tables, MANIFEST and other logs end at %d: it is a later log under another name", last, known))
 		}
 	}
 	return nil
@@ -123,8 +123,8 @@ func (j *logJudge) retired(ctx context.Context) error {
 // number of its tables, so the same holds for their entries, except the entries that a table need not keep.
 func (j *logJudge) passed(l *logFile) {
 	if known, last := j.largestKnown(l), l.lastPassed(); last > known {
-		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number some column families have its entries in tables and do not read them, and these have sequence "+
-			"numbers up to %d, of which tables, MANIFEST and other logs know none above %d: it seems to be a later log under another name",
+		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number, some column families have its entries in tables and do not read them, but they have sequence "+
+			"numbers up to %d, while tables, MANIFEST and other logs end at %d: it seems to be a later log under another name",
 			last, known))
 	}
 }
@@ -151,11 +151,11 @@ func (j *logJudge) unflushed() {
 			continue
 		case written:
 			f.Severity = record.Warning
-			what = fmt.Sprintf("end at sequence number %d, but what was flushed then reaches %d: writes are lost, unless they were made without a log",
+			what = fmt.Sprintf("end at sequence number %d, but the flushed tables reach %d: writes are lost, unless they were made without a log",
 				last, flush.Seq)
 		}
-		f.Detail = fmt.Sprintf("the MANIFEST says that logs from %06d up to, but without, %06d have writes that are in no table, and these logs %s; "+
-			"bring back the logs that were beside these tables", from, flush.Log, what)
+		f.Detail = fmt.Sprintf("by the MANIFEST, logs from %06d to before %06d have writes that are not in tables, and these logs %s; "+
+			"bring back the logs that belong to these tables", from, flush.Log, what)
 		j.db.report(f)
 		return
 	}

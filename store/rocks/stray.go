@@ -93,16 +93,16 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	case err != nil && n >= db.version.NextFile:
 		f.Kind, f.Severity = "manifest-behind", record.Warning
 		f.Detail = fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: a flush or compaction "+
-			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v",
+			"was cut short, or the end of the MANIFEST is lost; the table cannot be compared: %v",
 			max(db.version.NextFile, 1)-1, err)
 	case err == nil && s.unsure != nil:
 		f.Kind, f.Severity = "manifest-behind", record.Warning
 		f.Detail = fmt.Sprintf("the MANIFEST does not name this table, so it is not read. It is older than the MANIFEST: a compaction may have removed its rows, "+
-			"such as that of key %s, which is nowhere else, or the MANIFEST has lost a record", record.Quote(s.unsure))
+			"such as the row of key %s, which exists nowhere else, or the MANIFEST has lost a record", record.Quote(s.unsure))
 	case err == nil:
 		f.Detail += ", and its contents are also in the tables and logs that are listed"
 		if s.unread != "" {
-			f.Detail += fmt.Sprintf(", of which %s cannot be read", s.unread)
+			f.Detail += fmt.Sprintf(", although %s cannot be read", s.unread)
 		}
 	}
 	return f, lost == "" && err == nil && s.unsure == nil, nil
@@ -227,7 +227,7 @@ func (s *strayTable) choose(p *sst.Properties) error {
 // compare reads the table until it finds something that is nowhere else. It continues after damage.
 func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 	look := func(what string, key []byte, seq uint64) error {
-		lost = fmt.Sprintf("the %s of key %s with sequence number %d is in none of the tables and logs that are", what,
+		lost = fmt.Sprintf("the %s of key %s with sequence number %d is not in any of the tables and logs that are", what,
 			record.Quote(key), seq)
 		return errLost
 	}

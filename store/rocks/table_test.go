@@ -149,7 +149,7 @@ func TestRefusedTables(t *testing.T) {
 		{"kind", testsst.Spec{}, testsst.NewEntry("a", 1, 0x16, ""), same, "kind 0x16", false},
 		{"range delete among rows", testsst.Spec{}, testsst.NewEntry("a", 1, base.KindRangeDelete, "b"), same, "range tombstone among the rows", true},
 		{"comparator", testsst.Spec{Comparator: "other"}, testsst.Put("a", 1, ""), same, `comparator "other"`, true},
-		{"global sequence", testsst.Spec{External: true, GlobalSeq: 7}, testsst.Put("a", 9, ""), same, "global_seqno is 7, the MANIFEST says 9", true},
+		{"global sequence", testsst.Spec{External: true, GlobalSeq: 7}, testsst.Put("a", 9, ""), same, "global_seqno is 7, but 9 in the MANIFEST", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -118,7 +118,7 @@ func (d *writeBatch) Decode(f func(logEntry) error) error {
 		}
 	}
 	if d.Err == nil && found != d.count {
-		d.Fail("count", fmt.Errorf("%s entries, the header says %s", record.Number(found), record.Number(d.count)))
+		d.Fail("count", fmt.Errorf("%s entries, but %s in the header", record.Number(found), record.Number(d.count)))
 	}
 	return d.Err
 }

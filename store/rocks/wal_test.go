@@ -74,7 +74,7 @@ func TestRefused(t *testing.T) {
 		{"delete with timestamp", testsst.Batch(1, op(base.KindDeleteTimestamp, "k")), true},
 		{"tag 0x55", testsst.Batch(1, []byte{0x55}), true},
 		{"need 8 bytes, have 3", []byte{1, 2, 3}, false},
-		{"1 entries, the header says 2", head(2, op(base.KindPut, "a", "b")...), false},
+		{"1 entries, but 2 in the header", head(2, op(base.KindPut, "a", "b")...), false},
 		{"need 9 bytes, have 1", head(1, base.KindPut, 9, 'x'), false},
 		{"varint", head(1, base.KindPut, 0xff), false},
 		{"sequence number", testsst.Batch(1<<60, op(base.KindPut, "a", "b")), false},

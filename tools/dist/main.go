@@ -44,7 +44,7 @@ func main() {
 	only := flag.String("only", "", "build one `os/arch` of "+fmt.Sprint(platforms))
 	pages := flag.String("pages", "", "only write man pages, completions and licenses to `dir`")
 	sbom := flag.String("sbom", "", "only write the bill of materials of a `binary`")
-	pgo := flag.String("pgo", "tools/bench/kvferry.pgo", "CPU `profile` that the compiler optimizes by; off: none")
+	pgo := flag.String("pgo", "tools/bench/kvferry.pgo", "CPU `profile` for the compiler, or off")
 	flag.Parse()
 	if err := run(*out, *only, *pages, *sbom, *pgo); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)

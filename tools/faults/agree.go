@@ -188,7 +188,7 @@ func (c *class) agree(x, sound *reading, label string) {
 		switch {
 		case did.name == "diff" && did.code == 3: // a difference or findings
 			if x.dump.code == 0 && x.dump.same(sound.dump) && x.verify.code == 0 {
-				c.fail("%s: diff finds a difference where dump has none", label)
+				c.fail("%s: diff finds a difference, but dumps are equal", label)
 			}
 		case did.code == 0:
 			took = append(took, did.name)
@@ -196,7 +196,7 @@ func (c *class) agree(x, sound *reading, label string) {
 				c.fail("%s: %s counts %d records, dump %d", label, did.name, n, x.counts["dump"])
 			}
 			if did.name == "diff" && x.dump.code == 0 && !x.dump.same(sound.dump) {
-				c.fail("%s: diff finds no difference where dump has one", label)
+				c.fail("%s: diff finds no difference, but dumps differ", label)
 			}
 		case same:
 			refused = append(refused, did.name)
@@ -210,14 +210,14 @@ func (c *class) agree(x, sound *reading, label string) {
 		c.count(unread)
 	default:
 		c.count("only some refuse")
-		c.fail("%s: %s take what %s refuse: verify says %v; %s", label, strings.Join(took, ", "), strings.Join(refused, ", "),
+		c.fail("%s: %s accept the file, %s refuse it; verify: %v; %s", label, strings.Join(took, ", "), strings.Join(refused, ", "),
 			x.verify.told, firstLine(x))
 	}
 }
 
 // Accepted disagreements of commands, with their reasons.
 const (
-	sorted = "verify refuses tables out of order: the others sort them, say so, and miss nothing, dump of a large table with --resort"
+	sorted = "verify refuses tables out of order: other commands sort them, report it, and read all rows, dump of a large table with --resort"
 	unread = "fingerprint, inspect and diff read sorted sets by member, and do not compare them with their index by score"
 )
 

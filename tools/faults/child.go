@@ -131,7 +131,7 @@ func (h *harness) kill(c *class, n int) error {
 		tree, err := hashOf(dst)
 		if err != nil || tree != "" && tree != j.tree {
 			c.count("wrong target")
-			c.fail("%s: the target is not what an undisturbed run writes: %v", label, err)
+			c.fail("%s: the target differs from the target of an undisturbed run: %v", label, err)
 			return nil
 		}
 		if _, err := os.Lstat(dst + ".kvferry"); tree != "" && errors.Is(err, os.ErrNotExist) {

@@ -220,7 +220,7 @@ func (h *harness) replay(log []byte, list [][]string) (*replayed, error) {
 func (c *class) judgeLog(e *engine, got *replayed, want map[string]string, refusals map[int]string, list [][]string,
 	label string) {
 	if got.wild {
-		c.count("any key may be wrong, as is told")
+		c.count("any key may be wrong, as reported")
 		return
 	}
 	for key := range got.lost {
@@ -237,13 +237,13 @@ func (c *class) judgeLog(e *engine, got *replayed, want map[string]string, refus
 			break
 		}
 		if (got.told[i] == "") != (refusals[i] == "") {
-			wrong = append(wrong, fmt.Sprintf("%q: the server says %q, kvferry %q", list[i], refusals[i], got.told[i]))
+			wrong = append(wrong, fmt.Sprintf("%q: server error %q, kvferry error %q", list[i], refusals[i], got.told[i]))
 		} else if got.told[i] != "" {
 			c.count("commands refused by both")
 		}
 	}
 	if !slices.Contains(slices.Collect(maps.Values(got.told)), unfollowed) && len(got.lost) == 0 && len(got.told) != got.refused {
-		wrong = append(wrong, fmt.Sprintf("%d commands are refused, the finding says %d", len(got.told), got.refused))
+		wrong = append(wrong, fmt.Sprintf("%d commands are refused, but %d in the finding", len(got.told), got.refused))
 	}
 	switch {
 	case len(wrong) > 0:

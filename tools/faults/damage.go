@@ -204,7 +204,7 @@ func (p *patient) removeStore() (string, bool) {
 	if dir == "." || os.RemoveAll(filepath.Join(p.dir, dir)) != nil {
 		return "", false
 	}
-	return " and all beside it gone", false
+	return " and its neighbours removed", false
 }
 
 // like reports whether two files are of the same kind.

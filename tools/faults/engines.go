@@ -98,7 +98,7 @@ func (h *harness) servers() ([]*engine, error) {
 	}
 	if len(h.engines) == 0 {
 		h.engines = []*engine{}
-		fmt.Printf("SKIPPED: values, commands: no redis-server on the PATH, none where %s says, or none chosen\n",
+		fmt.Printf("SKIPPED: values, commands: no redis-server on the PATH or in %s, or no engine chosen\n",
 			redistest.EnginesVariable)
 	} else if os.Getenv(redistest.EnginesVariable) == "" {
 		fmt.Printf("SKIPPED: servers but that on the PATH: %s names a directory of others\n", redistest.EnginesVariable)

@@ -22,7 +22,7 @@ const (
 	byValue = "changed value bytes under a right checksum"
 	byName  = "changed key bytes under a right checksum"
 	byRow   = "a row left out with every count right"
-	byKind  = "a row of LevelDB made a tombstone, which nothing counts"
+	byKind  = "a row of LevelDB made a tombstone, which has no count"
 )
 
 // forgery is a fault inside a reassembled file. do returns a description, "" if it found no target, and the reason why

@@ -208,13 +208,13 @@ func (j *job) check(h *harness, c *class, label string, o *outcome, clean bool) 
 		c.fail("%s: %v", label, err)
 	case there && tree != j.tree:
 		c.count("wrong target")
-		c.fail("%s: exit %d: what is there is not what an undisturbed run writes: %s", label, o.code, o.stderr)
+		c.fail("%s: exit %d: the output differs from the output of an undisturbed run: %s", label, o.code, o.stderr)
 	case o.code == 0 && !there:
 		c.count("no target")
-		c.fail("%s: exit 0 and nothing written", label)
+		c.fail("%s: exit 0 without a target", label)
 	case o.code != 0 && there && j.target != "" && !strings.Contains(o.stderr, "is complete"):
 		c.count("denied target")
-		c.fail("%s: exit %d, and the target is there: %s", label, o.code, o.stderr)
+		c.fail("%s: exit %d, but the target exists: %s", label, o.code, o.stderr)
 	case o.code != 0 && o.stderr == "":
 		c.count("no message")
 		c.fail("%s: exit %d without a word", label, o.code)

@@ -76,7 +76,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "classes, joined by commas, or a case as damage/123")
 	flag.StringVar(&o.files, "files", "*", "damage only files of such a name, as *.log")
 	flag.StringVar(&o.names, "sources", "*", "use only databases of such a name, as pika*")
-	flag.BoolVar(&o.outside, "outside", true, "use the databases beside the repository too")
+	flag.BoolVar(&o.outside, "outside", true, "also use the databases next to the repository")
 	flag.Parse()
 	wrong, err := o.run()
 	if err != nil {

@@ -216,21 +216,21 @@ const intoFooter = "it ends in the footer"
 
 // stricter lists the reasons to refuse values that servers accept.
 var stricter = []reason{
-	{"bytes left over", "servers pass over bytes behind a value"},
+	{"bytes left over", "servers ignore bytes after a value"},
 	{intoFooter, "servers read on into the footer"},
 	{"is not a score", "servers take the number that a text begins with, or 0"},
-	{"the value contradicts itself", "servers compare less of what a value says of itself"},
-	{"an entry is not after the one before", "servers compare less of what a value says of itself"},
-	{"the number of entries is not what it says", "servers compare less of what a value says of itself"},
-	{"the stream says that it has", "servers compare less of what a value says of itself"},
-	{"a node is not after the one before", "servers compare less of what a value says of itself"},
-	{" name: ", "servers pass over bytes behind a value"}, // starting like KeyDB's
+	{"the value contradicts itself", "servers check the headers of values less strictly"},
+	{"an entry is not after the previous entry", "servers check the headers of values less strictly"},
+	{"the number of entries differs from the header", "servers check the headers of values less strictly"},
+	{"the stream's header counts", "servers check the headers of values less strictly"},
+	{"a node is not after the previous node", "servers check the headers of values less strictly"},
+	{" name: ", "servers ignore bytes after a value"}, // starting like KeyDB's
 	{"does not begin a length", "servers take any byte for the begin of a length"},
 	{" ms after ", "servers let the sum of two times run over"},
 	{"unread-metadata", "records have no place for what streams remember of producers"},
 	{"group-ahead", "only Redis 8.10 and later refuse the file"},
-	{"score-nan", "servers do not look for NaN in what is packed"},
-	{"gives a wrong length for the one before", "servers pass over a bit of an entry's length in listpacks"},
+	{"score-nan", "servers do not look for NaN in packed values"},
+	{"has a wrong length of the previous entry", "servers pass over a bit of an entry's length in listpacks"},
 	{"node: an entry has an unknown encoding", "servers end nodes and zipmaps at the first FF"},
 	{"zipmap: an entry reaches beyond the end", "servers end nodes and zipmaps at the first FF"},
 	{"do not fit into the", "servers read on into the footer"},
@@ -279,13 +279,13 @@ func (c *class) judgeValue(e *engine, f *forgedValue) {
 			c.count("read though refused: " + why)
 			return
 		}
-		c.fail("%s: the server says %q, kvferry nothing: %.300s\n\t%x", f.label, f.reply, f.ours, f.b)
+		c.fail("%s: server error %q, no error from kvferry: %.300s\n\t%x", f.label, f.reply, f.ours, f.b)
 	case told != "":
 		if why := stricterBy(told); why != "" {
 			c.count("refused though taken: " + why)
 			return
 		}
-		c.fail("%s: the server takes it, kvferry says %s\n\tserver %.300s\n\tours   %.300s\n\t%x", f.label, told, f.server,
+		c.fail("%s: the server accepts it, kvferry error %s\n\tserver %.300s\n\tours   %.300s\n\t%x", f.label, told, f.server,
 			f.ours, f.b)
 	case f.server != f.ours:
 		c.fail("%s: other values\n\tserver %.300s\n\tours   %.300s\n\t%x", f.label, f.server, f.ours, f.b)

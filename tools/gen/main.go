@@ -61,7 +61,7 @@ func root(stderr io.Writer) *cobra.Command {
 		},
 	}
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of everything random")
-	cmd.Flags().Int64Var(&tableSize, "table-size", 0, "bytes of a table at most; 0: as kvferry convert writes them")
+	cmd.Flags().Int64Var(&tableSize, "table-size", 0, "maximum bytes of a table; 0 for the size that kvferry convert writes")
 	return cmd
 }
 

@@ -31,7 +31,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "no manifest was checked")
 		os.Exit(1)
 	}
-	fmt.Printf("%d manifests are those of their types\n", checked)
+	fmt.Printf("%d manifests match their types\n", checked)
 }
 
 // check checks the documents of a file and returns their number.

@@ -73,7 +73,7 @@ const (
 
 // ExitHelp ends the help of kvferry. Commands list the codes that mean something particular there.
 const ExitHelp = `Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused as lossy; 5 parts are missing;
-64 wrong usage; 130 cancelled; 141 nobody read the output to its end.`
+64 wrong usage; 130 cancelled; 141 the output was closed early.`
 
 // ExitError is an error that decides the exit code.
 type ExitError struct {

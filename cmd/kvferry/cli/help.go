@@ -200,7 +200,7 @@ func ShortHelp(cmd *cobra.Command, width int) string {
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "Usage:  %s COMMAND\nCommands:\n%s\n", cmd.CommandPath(), commandList(cmd))
-		fmt.Fprint(&b, "kvferry COMMAND -h shows examples and common flags, kvferry help says more.\n")
+		fmt.Fprint(&b, "kvferry COMMAND -h shows examples and common flags; kvferry help shows more.\n")
 		return b.String()
 	}
 	fmt.Fprintf(&b, "Usage:  %s\n", cmd.UseLine())
@@ -286,9 +286,9 @@ func fullHelp(cmd *cobra.Command, width int) string {
 	}
 	switch more := pageOf[cmd.Name()]; {
 	case cmd.HasAvailableSubCommands():
-		fmt.Fprintf(&b, "\nkvferry help COMMAND says more about a command, kvferry help TOPIC about\n%s", topicList(width))
+		fmt.Fprintf(&b, "\nkvferry help COMMAND describes a command, and kvferry help TOPIC describes\n%s", topicList(width))
 	case more != "":
-		fmt.Fprintf(&b, "\nkvferry help %s says more.\n", more)
+		fmt.Fprintf(&b, "\nSee also kvferry help %s.\n", more)
 	}
 	return b.String()
 }

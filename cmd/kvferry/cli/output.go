@@ -20,7 +20,7 @@ import (
 )
 
 // OutputUsage describes the flag -o.
-const OutputUsage = "write to a `file`, which exists only when it is complete; compressed when it ends in .gz or .zst; -: standard output"
+const OutputUsage = "write to a `file`, which appears only when it is complete; .gz and .zst files are compressed; - for standard output"
 
 // ToOutput calls write with standard output, or with a file that appears only if write succeeds. It writes directly
 // to a device or pipe, which a file cannot replace, and replaces the target of a symbolic link.
@@ -47,7 +47,7 @@ func ToOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 // Local refuses the address of an object as an output file.
 func Local(name, path string) error {
 	if object.IsAddress(path) {
-		return Usagef("--%s %s: kvferry writes to the local disk only: name a path, and upload what is there when the command is done",
+		return Usagef("--%s %s: kvferry writes this file to the local disk only; name a path, and upload the file afterwards",
 			name, object.Shown(path))
 	}
 	return nil
@@ -141,9 +141,9 @@ func unmade(given string, err error) error {
 // left describes the state of a path after a failed write.
 func left(path string) string {
 	if _, err := disk.Stat(path); err == nil {
-		return "the file that is there is as it was"
+		return "the existing file is unchanged"
 	}
-	return "nothing is left of it"
+	return "the incomplete file was removed"
 }
 
 // unfinishedFile is the temporary file for a path. Its errors carry the given path, and it writes no more after an

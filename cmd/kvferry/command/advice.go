@@ -126,7 +126,7 @@ func rest(cmd *cobra.Command, err error) string {
 			return "; to compare the rest, convert it with --allow-loss damaged and compare the copy"
 		}
 	case errors.As(err, &corrupt), errors.As(err, &missing), errors.Is(err, store.ErrNotStore):
-		return "; kvferry help findings says how to save the rest"
+		return "; to save the rest, see kvferry help findings"
 	}
 	return ""
 }

@@ -53,7 +53,7 @@ func (f *diffFlags) report(cmd *cobra.Command, a *App, locA, locB string) (*conv
 	}
 	rep, err := convert.ReadReport(f.converted)
 	if err == nil && rep.DryRun {
-		err = fmt.Errorf("%s: the report of a dry run, which wrote nothing", f.converted)
+		err = fmt.Errorf("%s: this is the report of a dry run, which has no target to compare", f.converted)
 	}
 	if err != nil {
 		return nil, cli.Usagef("--as-converted %w", err)
@@ -150,7 +150,7 @@ func optionValues(name, text string) ([]string, error) {
 	case "source", "target", "upload", filter.KeyFile:
 		return nil, nil // of the locations, and of the digest of a file
 	case filter.Where:
-		return nil, fmt.Errorf("%w; --as-converted none compares all records", filter.ErrFunction)
+		return nil, fmt.Errorf("%w; to compare all records, use --as-converted none", filter.ErrFunction)
 	case "db", "match", "exclude", "rename-db":
 		values, err := quotedList(text)
 		return (filter.Conditions{name: values}).Values(name), err
@@ -322,7 +322,7 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 		again.AllowLoss = append(again.AllowLoss, l.Kind)
 	}
 	if _, err := convert.Run(ctx, &again); err != nil {
-		return fmt.Errorf("the second dataset differs from what the conversion writes: %w; to list the records, kvferry converts A again: %w",
+		return fmt.Errorf("the second dataset differs from the result of the conversion: %w; kvferry could not convert A again to list the records: %w",
 			proof, err)
 	}
 	read := f.read

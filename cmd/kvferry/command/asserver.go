@@ -204,7 +204,7 @@ func (k *kept) finish(printer *render.DiffPrinter, w io.Writer, explained bool) 
 	case !explained:
 		err = printer.Finish(&k.res.Result)
 	default:
-		verdict := "equal as converted: %s compared; what differs was on the server before\n"
+		verdict := "equal as converted: %s compared; all differences are keys that the server had before\n"
 		switch {
 		case !k.res.Equal:
 			verdict = "A has changed since its conversion; the server has the %s that a conversion of A writes now\n"

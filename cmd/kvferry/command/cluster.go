@@ -22,7 +22,7 @@ type clusterFlags struct {
 func (f *clusterFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.slots, "slots", "", "serve, and send replicas, only the keys in these `ranges` of the slots of a cluster, such as 0-5460")
-	fs.StringArrayVar(&f.nodes, "cluster-node", nil, "`ADDRESS,SLOTS` of another node of the cluster, which clients are sent to; with the slots of --slots, or none: the address of this one; give it again for each node")
+	fs.StringArrayVar(&f.nodes, "cluster-node", nil, "`ADDRESS,SLOTS` of another node of the cluster, to which clients are redirected; repeat it for each node. With the slots of --slots, or without slots, it is the address of this node")
 }
 
 // cluster returns the cluster; nil without --slots.

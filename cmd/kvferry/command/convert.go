@@ -36,47 +36,47 @@ compares it with the source by fingerprint and renames it into place. The path o
 only when the target is complete. kvferry never overwrites an existing target. The report is written to
 DST.kvferry-report.json; a report of an earlier conversion is kept with a number in its name.
 
-Filters select records as in kvferry dump, by their size in the source. The ledger counts the others as
-filtered. --sample makes a small copy to try things on.
+Filters select records as in kvferry dump, by their size in the source. The ledger counts all other records
+as filtered. --sample makes a small copy to try things on.
 
 If the target does not accept the name of a database, the database gets a number. The summary lists
 these names and prints the kvferry diff command that compares source and target.
 
-What the target cannot hold is a loss. kvferry lists the losses and refuses the conversion unless
+Data that the target cannot hold is a loss. kvferry lists the losses and refuses the conversion unless
 --allow-loss names their kinds. Errors in the source, such as unreadable tables and blocks, are losses
 of the kind damaged. With --allow-loss damaged everything else is converted. See kvferry help findings.
 
 --dry-run reads the source and lists what would be written and lost. It also converts a sample, in the
 directory for temporary files, and estimates the size of the target, the space and the time from it.
-The space is the most needed at a time: an RDB file takes twice its size until its parts are joined.
---estimate reads only the sample, and its counts are those of the sample; the summary names the types
-that the sample has no record of. The sample, and so the size, is the same with both. --estimate takes
-seconds for databases of any size, but an append-only file is still replayed, a server copied and an RDB
-file scanned as a whole. --dry-run --sample 100 reads about a hundredth of the source, at least 4 MiB. A
-conversion that does not fit on its disks is refused before it starts, unless --force-space is given. Its
-dry run only says so: scripts find estimate.fits in --format json.
+The space is the peak usage: an RDB file takes twice its size until its parts are joined. --estimate
+reads and counts only the sample; the summary lists the types without a record in the sample. The
+sample, and therefore the estimated size, is the same with both. --estimate takes seconds for databases
+of any size, except that an append-only file is still replayed, a server copied and an RDB file scanned
+as a whole. --dry-run --sample 100 reads about a hundredth of the source, but no less than 4 MiB. A
+conversion that does not fit on its disks is refused before it starts, unless --force-space is given. A
+dry run only reports it, in JSON as estimate.fits.
 
 The target can be a Redis or Valkey server: redis://host:port/db, rediss:// (TLS), unix:///path or
 redis+cluster:// (cluster). kvferry writes it in place, looks for losses before the first write, and
 compares key counts at the end; with --verify it reads the server back. The report goes to the working
-directory. The source can be a server, too. See kvferry help live.
+directory. The source can also be a server. See kvferry help live.
 
 The target can be in an object store: rdb:s3://bucket/file or FORMAT:s3://bucket/directory. kvferry
 builds and proves it in the working directory, where the report stays, and then uploads it with a copy
 of the report. See kvferry help object-stores.
 
-If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space, and some of its work is
-done, that is kept in DST.kvferry and --resume continues it; kvferry prints the command line. --discard
-drops that work and starts over, and keeps nothing if this run is cancelled. Any other failure leaves
-nothing behind, unless --resume was given.
+If a run is killed, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or runs out of disk space, kvferry keeps
+completed work in DST.kvferry and prints the command line with --resume that continues it. --discard
+drops that work and starts over; if this run is cancelled, its work is removed. Any other failure
+removes all work, unless --resume was given.
 
---part 3/16 converts one part of 16 into DST.kvferry, which machines share, and --finish makes the
-target of all parts. To divide the proof, too, run --assemble and --prove 1/8 to 8/8 before --finish.
+--part 3/16 converts one part of 16 into DST.kvferry, which all machines share; --finish assembles the
+target from the parts. To divide the proof as well, run --assemble and --prove 1/8 to 8/8 before --finish.
 See kvferry help parts.
 
-Exit codes: 0 done; 4 refused, because something would be lost; 5 --finish or --assemble lacks parts, or
---prove runs before --assemble; 1 failed.
-Nothing was published, unless the error says that the target is complete.`
+Exit codes: 0 done; 4 refused, because data would be lost; 5 parts are missing for --finish or
+--assemble, or --prove ran before --assemble; 1 failed.
+After a failure no target exists, unless the error reports that the target is complete.`
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --dry-run /data/pika/dump blackwidow:/data/new
@@ -137,17 +137,17 @@ func (a *App) convert() *cobra.Command {
 	}
 	f.register(a, cmd)
 	fs := cmd.Flags()
-	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost, with size, space and time; write nothing")
+	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost, with size, space and time, without writing a target")
 	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem too small")
-	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work if this run fails, for whatever reason")
-	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep no work if this run is cancelled or a disk is full")
+	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion, and keep the work if this run fails for any reason")
+	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion and start over; keep no work if this run is cancelled or a disk is full")
 	fs.Var(&f.part, "part", "convert one `part` of several, such as 3/16, into the work directory of the target, which machines share")
-	fs.BoolVar(&f.finish, "finish", false, "make the target of its parts, prove and publish it")
-	fs.BoolVar(&f.assemble, "assemble", false, "make the target of its parts in the work directory, for --prove")
+	fs.BoolVar(&f.finish, "finish", false, "assemble the target from its parts, prove it and publish it")
+	fs.BoolVar(&f.assemble, "assemble", false, "assemble the target from its parts in the work directory, for --prove")
 	fs.Var(&f.prove, "prove", "read back one `part` of the assembled target, such as 3/8; --finish reads the parts that no process has read")
-	fs.Var(cli.Number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, end with 5 unless all `n` parts of the proof, 1 or more, are there: --prove 1/n to n/n")
-	fs.BoolVar(&f.failureReport, "failure-report", false, "if this run fails, write why to DST.kvferry-failure.json, or -K-of-N.json for a part; kvferry fleet reads it")
-	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
+	fs.Var(cli.Number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, require `n` finished parts of the proof, 1 or more (--prove 1/n to n/n), or exit with 5")
+	fs.BoolVar(&f.failureReport, "failure-report", false, "if this run fails, write the reason to DST.kvferry-failure.json (-K-of-N.json for a part), for kvferry fleet")
+	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: do not compute hashes or compare the target with the source")
 	cli.Choose(fs, &f.format, "format", cli.Plain("text", "json"), "format of the summary")
 	return cmd
 }
@@ -168,12 +168,12 @@ func (f *convertFlags) register(a *App, cmd *cobra.Command) {
 	fs.Lookup("instances").DefValue = "3"
 	fs.Var(cli.Number(&f.slots, 1, math.MaxInt32), "slots", "slots that spread keys over the instances of a floyd target (default-slot-num of the server), 1 or more")
 	fs.Lookup("slots").DefValue = "1024"
-	fs.StringArrayVar(&f.renameDB, "rename-db", nil, "name databases of a target that has named ones: `A=B` gives database A of the source the name B; repeatable")
+	fs.StringArrayVar(&f.renameDB, "rename-db", nil, "in a target with named databases, give database A of the source the name B (`A=B`); repeatable")
 	fs.StringVar(&f.namespace, "namespace", "", "`name` for database 0, or the only one, in a target with named databases (default: the database that clients start in)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key (default: if the source is in cluster mode)")
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
-	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads only a sample of the source; takes seconds, but for an append-only file, a server or an RDB file, which are read once")
-	fs.Var(&f.tried, "estimate-size", "size of the sample that a dry run converts; 0: chosen by the size of the source")
+	fs.BoolVar(&f.estimate, "estimate", false, "dry run that reads only a sample of the source; takes seconds, except that append-only files, servers and RDB files are read once")
+	fs.Var(&f.tried, "estimate-size", "size of the sample that a dry run converts; 0 chooses it by the size of the source")
 	cli.Choose(fs, &f.rdb, "rdb-version", cli.Plain(rdb.Versions()...), "RDB version of an rdb target, or of the base file of an aof target; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
 	f.server.Register(cmd)
 	f.progress.Register(cmd)
@@ -286,7 +286,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, err
 	}
 	if o.Estimate && o.Target.Address != "" {
-		return nil, cli.Usagef("--estimate and --sample: nothing is written to a server for a try; --dry-run alone reads all of the source and counts what would be written")
+		return nil, cli.Usagef("--estimate and --sample need a target on disk; for a server, use --dry-run alone, which reads the whole source and counts the records to write")
 	}
 	limits := o.Target.Format.Limits()
 	if f.namespace != "" && limits.Numbered {
@@ -297,11 +297,11 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 			format.LocationName(o.Target.Format))
 	}
 	if f.layout != format.LayoutAuto && !limits.Layouts {
-		return nil, cli.Usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value,
+		return nil, cli.Usagef("--layout %s: %s supports only one layout of databases", cmd.Flag("layout").Value,
 			format.LocationName(o.Target.Format))
 	}
 	if f.cluster && !limits.Cluster {
-		return nil, cli.Usagef("--cluster: %s has no cluster mode of its own", format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--cluster: %s does not have a cluster mode", format.LocationName(o.Target.Format))
 	}
 	if f.sst && !limits.SST {
 		return nil, cli.Usagef("--sst: no %s server ingests tables", format.LocationName(o.Target.Format))

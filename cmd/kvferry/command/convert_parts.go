@@ -28,17 +28,17 @@ func (f *convertFlags) checkParts() error {
 	}
 	switch {
 	case f.proofs > 0 && !f.finish:
-		return cli.Usagef("--proofs %d: --finish asks for them", f.proofs)
+		return cli.Usagef("--proofs %d needs --finish", f.proofs)
 	case len(steps) == 0:
 		return nil
 	case len(steps) > 1:
-		return cli.Usagef("%s: the steps of a conversion in parts run one after the other", strings.Join(steps, " "))
+		return cli.Usagef("%s: run the steps of a conversion in parts one after the other", strings.Join(steps, " "))
 	case f.dryRun || f.estimate:
-		return cli.Usagef("%s: a dry run has no parts", steps[0])
+		return cli.Usagef("%s and a dry run do not go together", steps[0])
 	case f.resume:
-		return cli.Usagef("%s --resume: what is done stays without --resume, too", steps[0])
+		return cli.Usagef("%s keeps finished work anyway; leave out --resume", steps[0])
 	case f.noProve && f.prove.N > 0:
-		return cli.Usagef("--prove --no-prove: one of them")
+		return cli.Usagef("--prove and --no-prove do not go together")
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func TestRefusalAvoids(t *testing.T) {
 		r := kvferry(t, "convert", c.src, c.target+":"+dst)
 		end := lastLines(r.stderr, 4)
 		if r.code != cli.ExitLossy || end[0] != "to keep more:" || !strings.Contains(end[1], c.better) ||
-			end[2] != "to lose "+c.lost+", too:" {
+			end[2] != "to lose "+c.lost+" as well:" {
 			t.Fatalf("exit %d, %s", r.code, strings.Join(end, "\n"))
 		}
 		ok(t, strings.Fields(end[1])[1:]...)

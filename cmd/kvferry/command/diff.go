@@ -35,22 +35,22 @@ type diffFlags struct {
 const diffHelp = `Compare two datasets of any formats. diff merges them in key order and lists every record that is
 missing in B, extra in B or different, down to the field, member or index. Expiry is compared in seconds
 if one of the formats stores seconds. If the fingerprints are equal, records are not compared one by one.
-Items inserted into or removed from a list do not make those behind them differ. The last line has the
-totals, of a patch on standard error.
+Inserting or removing list items does not make the items after them differ. The last line has the
+totals; for a patch, it is printed to standard error.
 
-If kvferry made B of A, --as-converted REPORT compares B with what that conversion of A writes: renamed keys,
-allowed losses, expired and filtered keys are explained by the report and are no differences. This is the default
-if the report of a conversion of A lies beside B (B.kvferry-report.json; of a server in the working directory) and
-diff has no filters of its own. Where they differ, diff converts A once more, to temporary files, to list the records;
-for a server it always does. Keys that the server had before, and that --skip-existing kept, are no differences, up to
-the numbers in the report. --as-converted none compares the datasets as they are.
+If kvferry converted A into B, --as-converted REPORT compares B with the expected result of that conversion. The
+report explains renamed keys, allowed losses, expired and filtered keys, so they do not count as differences. This is
+the default if the report is next to B (B.kvferry-report.json; in the working directory if B is a server) and diff
+has no filters. If the datasets differ, diff converts A again, to temporary files, to list the records; for a server it
+always does. Keys that the server had before, and keys that --skip-existing kept, do not count as differences either, up
+to the numbers in the report. --as-converted none compares the datasets as they are.
 
 Databases are matched by name, or because each side has only one. If a conversion renamed a database,
 --map-db bar=2 compares bar in A with 2 in B; the conversion prints the flags. --db selects by the names
 in A. --wal-dir is for the logs of A, --wal-dir-b for those of B.
 
---format patch writes JSON lines that turn A into B (see kvferry help diff). If B is a server, it writes what
-turns the server into A instead, for kvferry patch.
+--format patch writes JSON lines that turn A into B (see kvferry help diff). If B is a server, the lines turn
+the server into A instead, for kvferry patch.
 
 Exit codes: 0 equal; 3 different; 1 failed.`
 
@@ -74,9 +74,9 @@ func (a *App) diff() *cobra.Command {
 	fs := cmd.Flags()
 	f.sides.Register(fs)
 	cli.Choose(fs, &f.format, "format", cli.Plain("text", "patch", "json"), "output format, also as -f NAME; json has only the counts")
-	fs.Var(cli.Number(&f.max, 0, 0), "max", "list `n` differences and count the others; a patch stops there; 0: list all")
+	fs.Var(cli.Number(&f.max, 0, 0), "max", "list at most `n` differences, but count all; a patch stops there; 0 lists all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record, without comparing fingerprints first")
-	fs.StringVar(&f.converted, "as-converted", "", "compare B with what the conversion of A writes that this report `file` describes; none: compare as they are (default: the report beside B)")
+	fs.StringVar(&f.converted, "as-converted", "", "explain differences by the conversion report `file`; none ignores reports (default: the report next to B)")
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }

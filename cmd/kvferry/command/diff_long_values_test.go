@@ -41,10 +41,10 @@ func TestLongNamesDiffering(t *testing.T) {
 	shown := `"` + long[:64] + `"…`
 	for _, want := range []string{
 		`"h": field ` + shown + ` "1" in A, "2" in B` + "\n",
-		`"h": field ` + shown + ` "1" in A, "2" in B; this name differs from the one before from byte 1000 on: 1,001 bytes here, 1,000 before` + "\n",
-		`"s": member ` + shown + " only in A; this name differs from the one before from byte 1000 on: 1,001 bytes here, 1,001 before\n",
-		`"s": member ` + shown + " only in B; this name differs from the one before from byte 1000 on: 1,001 bytes here, 1,001 before\n",
-		`string ` + shown + "; this key differs from the one before from byte 1000 on: 1,001 bytes here, 1,001 before\n",
+		`"h": field ` + shown + ` "1" in A, "2" in B; this name differs from the previous name at byte 1000: 1,001 bytes here, 1,000 there` + "\n",
+		`"s": member ` + shown + " only in A; this name differs from the previous name at byte 1000: 1,001 bytes here, 1,001 there\n",
+		`"s": member ` + shown + " only in B; this name differs from the previous name at byte 1000: 1,001 bytes here, 1,001 there\n",
+		`string ` + shown + "; this key differs from the previous key at byte 1000: 1,001 bytes here, 1,001 there\n",
 	} {
 		if r.code != cli.ExitFindings || !strings.Contains(r.stdout, want) {
 			t.Errorf("exit %d: %s%s\nwant %s", r.code, r.stdout, r.stderr, want)

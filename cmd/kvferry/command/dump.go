@@ -85,10 +85,10 @@ Parquet also has an estimate of the memory in Redis, the slot of a cluster and t
   kvferry dump --dead --format resp --match user:1 /data/dump | redis-cli --pipe
 
 Anything unknown about such a record is printed to standard error. A compaction removes deleted records
-for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them all.
+permanently. LMDB files do not keep deleted records, and a FLUSHDB of Ardb on RocksDB removes them all.
 
---part 3/16 writes one part of 16 of a Parquet directory DIR into DIR.kvferry, which processes share, and
---finish makes DIR of all parts: byte for byte that of one run. See kvferry help parts.
+--part 3/16 writes one part of 16 of a Parquet directory DIR into DIR.kvferry, which all processes share;
+--finish assembles DIR from the parts, byte for byte as in a single run. See kvferry help parts.
 
 --format parquet writes a directory, also in an object store, -o s3://bucket/export: it is written below
 --temp-dir and then uploaded. See kvferry help object-stores.
@@ -129,20 +129,20 @@ func (a *App) dump() *cobra.Command {
 	fs.StringSliceVar(&f.columns, "columns", nil, "with --wide, only these fields, by `name`, in this order, separated by commas or repeated")
 	cli.Choose(fs, &f.encode, "encode", cli.Plain("text", "base64"), "encoding of keys and values")
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
-	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv, parquet)")
+	fs.BoolVar(&f.keysOnly, "keys-only", false, "print the number of elements and bytes of each key instead of values (json, jsonl, csv, parquet)")
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
 	cli.Choose(fs, &f.text, "text", append([]cli.Option[string]{{Name: "bytes", Means: ""}},
 		cli.Plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet or arrow, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
 	fs.Lookup("text").NoOptDefVal = parquet.TextStrict
-	cli.Choose(fs, &f.compress, "compression", cli.Plain(columns.Compressions...), "with --format parquet, how to compress: snappy takes less time and more room")
+	cli.Choose(fs, &f.compress, "compression", cli.Plain(columns.Compressions...), "with --format parquet, compression: snappy is faster, zstd is smaller")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
 	cli.Choose(fs, &f.onConflict, "on-conflict", cli.Plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write only the first")
 	fs.Var(&f.part, "part", "with --format parquet, write only part `K/N`, such as 3/16, into a work directory that processes share")
-	fs.BoolVar(&f.finish, "finish", false, "with --format parquet, publish the directory once all parts are there")
+	fs.BoolVar(&f.finish, "finish", false, "with --format parquet, publish the directory when all parts are complete")
 	fs.Var(&f.rate, "rate", rateUsage)
-	fs.Var(cli.Number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
+	fs.Var(cli.Number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0 for no limit")
 	return cmd
 }
 
@@ -238,10 +238,10 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n 
 // tellLeftOut prints counts of records left out and reports whether any has no command.
 func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 	if e.Opaque > 0 {
-		fmt.Fprintf(w, "kvferry: %s left out: no command makes values of modules\n", record.Count(e.Opaque, "record"))
+		fmt.Fprintf(w, "kvferry: %s left out: no Redis command can recreate values of modules\n", record.Count(e.Opaque, "record"))
 	}
 	if e.Orphans > 0 {
-		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %s: no command makes those whose messages were deleted\n",
+		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %s: their messages were deleted, and no Redis command can recreate them\n",
 			record.Number(e.Orphans))
 	}
 	if e.Skipped > 0 { // as --on-conflict requested

@@ -42,7 +42,7 @@ func (f *dumpFlags) chooseFormat(given bool) error {
 		case ".rdb", ".aof":
 			hint = "; kvferry convert writes such files"
 		case ".db", ".sqlite", ".sqlite3":
-			hint = "; sqlite3 makes a database of kvferry dump --format sql SRC | sqlite3 " + filepath.Base(f.output)
+			hint = "; to make an SQLite database: kvferry dump --format sql SRC | sqlite3 " + filepath.Base(f.output)
 		}
 		return cli.Usagef("-o %s: dump does not write %s; it writes jsonl, json, csv, sql, resp, hex, parquet and arrow%s",
 			f.output, ending[1:], hint)
@@ -51,7 +51,7 @@ func (f *dumpFlags) chooseFormat(given bool) error {
 	switch {
 	case named == "" || named == f.format:
 	case given:
-		return cli.Usagef("-o %s and --format %s do not go together: the name says %s", f.output, f.format, named)
+		return cli.Usagef("-o %s and --format %s do not go together: the file name selects %s", f.output, f.format, named)
 	default:
 		f.format = named
 	}
@@ -147,16 +147,16 @@ func (f *dumpFlags) validateParquet() error {
 	f.output = filepath.Clean(f.output)
 	switch {
 	case f.part.N > 0 && f.finish:
-		return cli.Usagef("--part --finish: the directory is finished once all parts are there")
+		return cli.Usagef("--part and --finish do not go together: run --finish after all parts")
 	case f.inParts() && f.read.salvage:
-		return cli.Usagef("--salvage has no parts: what one part skips, another may read")
+		return cli.Usagef("--salvage and --part do not go together: one part may read data that another part skips")
 	case f.inParts():
 		return nil // what exists may be the result of another process
 	case work.FindParts(f.output).Exist():
-		return cli.Usagef("%s: holds parts of this directory; go on with --part or --finish, or remove it", work.Path(f.output))
+		return cli.Usagef("%s contains parts of this directory; use --part or --finish, or remove it", work.Path(f.output))
 	}
 	if _, err := disk.Lstat(f.output); err == nil {
-		return cli.Usagef("-o %s: it exists; --format parquet makes a new directory: name another", f.output)
+		return cli.Usagef("-o %s exists; --format parquet needs a new directory", f.output)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (f *dumpFlags) validateParquet() error {
 // validateUpload checks the address of a directory in an object store.
 func (f *dumpFlags) validateUpload() (err error) {
 	if f.inParts() {
-		return cli.Usagef("-o %s: parts share a directory: name one on a file system that all of them see", f.output)
+		return cli.Usagef("-o %s: all parts write to one directory; name one on a shared file system", f.output)
 	}
 	if f.upload, err = object.NewTarget(f.output, true, f.read.source.objects.options); err != nil {
 		return cli.Usagef("-o %w", err)

@@ -82,7 +82,7 @@ func TestEstimateOnServer(t *testing.T) {
 	src := golden(t, "bw-basic")
 	for _, args := range [][]string{{"--estimate"}, {"--dry-run", "--sample", "100"}} {
 		r := kvferry(t, append(append([]string{"convert"}, args...), src, "redis://127.0.0.1:1")...)
-		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--dry-run alone reads all of the source") {
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "use --dry-run alone, which reads the whole source") {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
@@ -175,7 +175,7 @@ func TestEstimateOfLog(t *testing.T) {
 	flags := []string{"--temp-dir", dir, "--estimate-size", "256KiB", log, dst}
 	full, part := reported(t, append(flags, "-n")...), reported(t, append(flags, "--estimate")...)
 	text := ok(t, append([]string{"convert", "--estimate"}, flags...)...)
-	if !slices.Equal(part.Unseen, []string{"hash"}) || full.Unseen != nil || !strings.Contains(text, "It has no hash, though the source may:") {
+	if !slices.Equal(part.Unseen, []string{"hash"}) || full.Unseen != nil || !strings.Contains(text, "The sample has no hash, but the source may:") {
 		t.Errorf("a sample without %v, %v:\n%s", part.Unseen, full.Unseen, text)
 	}
 	real := reported(t, "--temp-dir", dir, log, dst).Target.Bytes

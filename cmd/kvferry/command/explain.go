@@ -18,15 +18,15 @@ import (
 )
 
 const explainHelp = `Print the state of a key, and then its physical rows, of all types and versions: where each is, what its
-bytes mean, whether it is alive, and why. The key is text, hex:… or base64:…. All rows are read; --limit says
-how many are printed (text: 100, JSON: all).
+bytes mean, whether it is alive, and why. The key is text, hex:… or base64:…. explain reads all rows and
+prints up to --limit of them (text: 100, JSON: all).
 
 --db and --type limit the search. The other filters select among keys and do not apply to a single one.
 An append-only file has commands and no rows: kvferry dump --match shows the record of a key there.
-If a table or block in the range of the key cannot be read, explain says so: rows may be missing.
+If a table or block in the range of the key cannot be read, explain reports that rows may be missing.
 
-The exit code is 0 if the key has rows, even if all are dead. It is 3 if the key has none, or if there
-are error findings: its rows contradict each other, or a table or block could not be read.`
+The exit code is 0 if the key has rows, even if all are dead. It is 3 if the key does not have
+rows, or after error findings: its rows contradict each other, or a table or block could not be read.`
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
   kvferry explain --type hash /data/pika/dump user:1
@@ -61,7 +61,7 @@ func (a *App) explain() *cobra.Command {
 	fs := cmd.Flags()
 	f.places.Register(fs)
 	cli.Choose(fs, &f.format, "format", cli.Plain("text", "json"), "output format, also as -f NAME")
-	fs.Var(cli.Number(&f.limit, 0, 0), "limit", "print at most `n` rows (0: text 100, JSON all)")
+	fs.Var(cli.Number(&f.limit, 0, 0), "limit", "print at most `n` rows; 0 for the default (text: 100, JSON: all)")
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
@@ -72,7 +72,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		return cli.Usagef("%w", err)
 	}
 	if f.format == "text" && f.limit > maxTextRows {
-		return cli.Usagef("--limit %d: text has at most %s rows; see --format json", f.limit, record.Number(maxTextRows))
+		return cli.Usagef("--limit %d: text output has at most %s rows; use --format json", f.limit, record.Number(maxTextRows))
 	}
 	read := &ReadFlags{source: f.source, choice: SelectFlags{places: f.places, expired: "keep"}, workers: 1}
 	var files storeFindings
@@ -142,7 +142,7 @@ func (s *storeFindings) unread(states []explain.State) {
 		x := &states[i]
 		missed := x.State == "gone" || x.State == "deleted" && x.Count != 0
 		if missed && slices.ContainsFunc(s.list, func(f record.Finding) bool { return f.Skipped() }) {
-			x.State, x.Detail = "unknown", "its other rows may be in what cannot be read"
+			x.State, x.Detail = "unknown", "its other rows may be in unreadable tables or blocks"
 		}
 	}
 }

@@ -155,8 +155,8 @@ func TestExplainUnreadTables(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{
-		"s1:z8": "zset unknown, its other rows may be in what cannot be read",
-		"none":  `"none": no rows in what can be read`,
+		"s1:z8": "zset unknown, its other rows may be in unreadable tables or blocks",
+		"none":  `"none": no rows in readable tables and blocks`,
 	} {
 		r := kvferry(t, "explain", "--type", "zset", src, key)
 		if r.code != cli.ExitFindings || !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "deleted") {

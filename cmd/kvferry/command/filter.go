@@ -67,19 +67,19 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	f.stdin = cmd.InOrStdin
 	fs := cmd.Flags()
 	f.places.Register(fs)
-	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern`, as in the Redis command KEYS; repeat it to match any of several")
-	fs.StringArrayVar(&f.exclude, "exclude", nil, "no keys that match a glob `pattern`; repeat it to leave out those that match any of several")
+	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern`, as in the Redis command KEYS; repeatable")
+	fs.StringArrayVar(&f.exclude, "exclude", nil, "leave out keys that match a glob `pattern`; repeatable")
 	fs.StringVar(&f.regex, "regex", "", "only keys that match a regular `expression` (RE2)")
 	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file` (-: standard input), one per line: text, hex:… or base64:…")
 	fs.Var(&f.keyRange, "range", "only keys in a `range`, FROM..TO: FROM or more, and less than TO; either may be empty, hex:… or base64:…")
-	fs.Var(cli.Number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same keys in every dataset; 1: all")
+	fs.Var(cli.Number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same keys in every dataset; 1 for all")
 	cli.Choose(fs, &f.expired, "expired", cli.Plain("drop", "keep"), "what to do with expired keys")
 	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at this `time` or later: RFC 3339, a date, Unix seconds, or from now (90m, 7d)")
 	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before this `time`")
 	fs.BoolVar(&f.noExpiry, "no-expiry", false, "only keys that never expire")
-	fs.Var(&f.minBytes, "min-bytes", "only records of at least this size of key, fields, members and values (512, 64KiB, 1MB); 0: all")
-	fs.Var(&f.maxBytes, "max-bytes", "only records of at most this size; 0: all")
-	fs.Var(cli.Number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0: all")
+	fs.Var(&f.minBytes, "min-bytes", "only records whose key, fields, members and values have at least this size (512, 64KiB, 1MB); 0 for all")
+	fs.Var(&f.maxBytes, "max-bytes", "only records of at most this size; 0 for no limit")
+	fs.Var(cli.Number(&f.minElements, 0, 0), "min-elements", "only records with at least `n` elements; 0 for all")
 }
 
 // Selection returns the selection for a command with this memory limit.

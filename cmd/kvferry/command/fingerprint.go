@@ -20,7 +20,7 @@ import (
 )
 
 const fingerprintHelp = `Print the fingerprint of a dataset as JSON: counts and digests by database and type. Two datasets
-with equal fingerprints hold the same records, whatever their formats; see kvferry help fingerprint.
+with equal fingerprints hold the same records, even in different formats; see kvferry help fingerprint.
 fingerprint reads records only; kvferry verify also checks the indexes of sorted sets.
 
 --check compares with an earlier fingerprint and exits with 3 if they differ. SRC is read with the

@@ -152,9 +152,9 @@ func TestNumbersSayWhatNothingMeans(t *testing.T) {
 			if cmd.Flags().Set(f.Name, "-1") == nil {
 				t.Errorf("%s --%s takes -1", cmd.Name(), f.Name)
 			}
-			said := regexp.MustCompile(`\b0: `)
+			said := regexp.MustCompile(`\b0(: | for | to | lists | chooses )`)
 			if cmd.Flags().Set(f.Name, "0") != nil {
-				said = regexp.MustCompile(`\b(1|32MiB)(: all| to| or more)\b`)
+				said = regexp.MustCompile(`\b(1|32MiB)( for all| to| or more)\b`)
 			}
 			if !said.MatchString(f.Usage) {
 				t.Errorf("%s --%s: the help does not say what 0 means or what the least is: %s", cmd.Name(), f.Name, f.Usage)

@@ -11,8 +11,8 @@ import (
 	"kvferry/internal/sys/object"
 )
 
-const fleetHelp = `Print what a scheduler needs to convert, export or check many datasets, or the state of that work. kvferry
-runs nothing itself. FILE.yaml lists the datasets:
+const fleetHelp = `Print commands or manifests that convert, export or check many datasets, or the state of that work. kvferry
+itself does not run the work. FILE.yaml lists the datasets:
 
   target: blackwidow:/data/new/{name}
   part: 64GiB
@@ -22,7 +22,7 @@ runs nothing itself. FILE.yaml lists the datasets:
     - source: s3://backups/shop-*/dump.rdb
       target: kvrocks:s3://new/{name}
 
-command, target, part and options stand at the top, for all datasets, or with a dataset, which takes precedence.
+command, target, part and options at the top apply to all datasets; those of a dataset take precedence.
 source and name belong to a dataset; image, claim and mount, for Kubernetes and Argo, to the top. {name} is what the
 elements of the path with wildcards match, joined by -, or else the last element. command is convert, or dump (to
 Parquet, unless options have another format), verify, inspect or fingerprint, whose target is the path of the output.
@@ -32,8 +32,8 @@ is in an object store. Paths are absolute: machines have different working direc
 --as shell prints commands, kubernetes and argo print manifests, and slurm prints a script that submits jobs.
 kvferry help parts explains the steps.
 
---reports reads the reports that commands wrote beside their targets, and prints one page: which datasets are done,
-failed or open, what they lost, their sizes and times, and the next command for each.
+--reports reads the reports that commands wrote next to their targets, and prints one page: which datasets are done,
+failed or open, their losses, sizes and times, and the next command for each.
 
 Exit codes: 0 done, and with --reports all datasets are; 5 some are not; 1 failed; 64 wrong usage.`
 
@@ -58,7 +58,7 @@ func (a *App) fleet() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runFleet(cmd, &f, args[0]) },
 	}
 	fs := cmd.Flags()
-	cli.Choose(fs, &f.as, "as", cli.Plain("shell", "kubernetes", "slurm", "argo"), "what to print the commands as")
+	cli.Choose(fs, &f.as, "as", cli.Plain("shell", "kubernetes", "slurm", "argo"), "form of the commands")
 	fs.StringArrayVar(&f.reports, "reports", nil, "print the state of the datasets from the reports in a `directory`, or that match a pattern; ** matches any directories")
 	cli.Choose(fs, &f.format, "format", cli.Plain("text", "json", "html"), "form of the state")
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)

@@ -42,7 +42,7 @@ func TestForeignTableInEveryCommand(t *testing.T) {
 				{"explain", src, "k"},
 				{"diff", src, c.format.Name() + ":" + sound}, {"convert", src, "nemo:" + dst}, {"convert", "--no-prove", src, "nemo:" + dst}} {
 				r := kvferry(t, args...)
-				if r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, "it is not the table that the MANIFEST names") {
+				if r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, "bring back the table that belongs to the MANIFEST") {
 					t.Errorf("%s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 				}
 			}

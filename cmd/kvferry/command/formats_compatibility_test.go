@@ -97,7 +97,7 @@ func TestPairsListLosses(t *testing.T) {
 			name := format.LocationName(to)
 			r := kvferry(t, "convert", "-n", "--estimate", "--on-conflict", "rename", "--temp-dir", dir, "--format", "json", src,
 				name+":"+filepath.Join(dir, "new"))
-			if strings.Contains(r.stderr, "SSDB has one, ") && r.code == cli.ExitFailed {
+			if strings.Contains(r.stderr, "SSDB has a single database, ") && r.code == cli.ExitFailed {
 				// of several databases the user picks one
 				continue
 			}

@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%s left: %s", entries(t, dir), r.stderr)
 	}
 	r = kvferry(t, "convert", "--force-space", "--discard", src, "blackwidow:"+dst)
-	fullDisk(t, &r, dst, "; this conversion left nothing behind\n")
+	fullDisk(t, &r, dst, "; this conversion left no files behind\n")
 	if got := entries(t, dir); got != "" {
 		t.Errorf("left %s", got)
 	}
@@ -75,7 +75,7 @@ func TestDiskFullFromTheBeginning(t *testing.T) {
 	dst := filepath.Join(dir, "dst")
 	for _, args := range [][]string{nil, {"--resume"}} {
 		r := kvferry(t, append([]string{"convert", src, "blackwidow:" + dst}, args...)...)
-		fullDisk(t, &r, dst, "; this conversion left nothing behind\n")
+		fullDisk(t, &r, dst, "; this conversion left no files behind\n")
 		if got := entries(t, dir); got != "file" {
 			t.Errorf("%v: left %s", args, got)
 		}
@@ -97,9 +97,9 @@ func TestFullDiskForOutput(t *testing.T) {
 	} {
 		name := args[len(args)-1]
 		path := filepath.Join(dir, name)
-		end := "nothing is left of it"
+		end := "the incomplete file was removed"
 		if name == "old" {
-			end = "the file that is there is as it was"
+			end = "the existing file is unchanged"
 		}
 		args = append(args[:len(args)-1:len(args)-1], path, src)
 		r := kvferry(t, args...)

@@ -19,7 +19,7 @@ import (
 
 func TestHelpTopics(t *testing.T) {
 	for topic, want := range map[string]string{"exit-codes": "wrong usage", "findings": "Findings\n====", "nemo": "The nemo format (Pika 1.x to 2.3)\n====",
-		"formats/ardb": "====", "verify": "kvferry help findings says more",
+		"formats/ardb": "====", "verify": "See also kvferry help findings",
 		"diff": "\nDifferences and patches\n====", "fingerprint": "\nThe fingerprint\n====", "formats": "\nFormats\n===="} {
 		if got := ok(t, "help", topic); !strings.Contains(got, want) {
 			t.Errorf("%s: %.200s", topic, got)

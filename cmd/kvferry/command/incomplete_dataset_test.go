@@ -200,9 +200,9 @@ func TestMissingInstance(t *testing.T) {
 		empty bool
 		want  string
 	}{
-		{[]string{"2"}, false, "db0/2 not found; the keys of the others fit 3 instances"},
-		{[]string{"1", "2"}, false, "db0/1, db0/2 not found; the keys of the others fit 3 instances"},
-		{[]string{"2"}, true, "db0/2 is there but empty; the keys of the others fit 3 instances"},
+		{[]string{"2"}, false, "db0/2 not found; the keys of the other instances fit 3 instances"},
+		{[]string{"1", "2"}, false, "db0/1, db0/2 not found; the keys of the other instances fit 3 instances"},
+		{[]string{"2"}, true, "db0/2 is empty, but the keys of the other instances fit 3 instances"},
 	} {
 		part := filepath.Join(t.TempDir(), "part")
 		if err := os.CopyFS(part, os.DirFS(whole)); err != nil {

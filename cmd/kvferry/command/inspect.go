@@ -15,18 +15,18 @@ import (
 	"kvferry/internal/sys/object"
 )
 
-const inspectHelp = `Show what is in a dataset, in one pass: records, elements and bytes by database and type, expiry, size
-distributions, the largest keys of all and of each type, prefixes, what you may be able to delete, garbage
+const inspectHelp = `Summarize a dataset in one pass: records, elements and bytes by database and type, expiry, size
+distributions, the largest keys of all and of each type, prefixes, data that you may be able to delete, garbage
 rows and the bytes that a conversion would free, and the shape of the files. The largest keys are exact;
 quantiles are within 1.6 %.
 
 Prefixes are a tree of the parts of keys, largest first. Parts end with : / or |, or with . in keys without
-those. In their names, # stands for a number, a hexadecimal number of 8 digits or more, a UUID or a date,
-and * for any name where there are too many of them to list. All sums are exact; bytes on disk are those of
-the files, shared out by the logical bytes of each type. The text has the 30 largest, JSON and HTML 16 for
+those. In their names, # replaces a number, a hexadecimal number of 8 digits or more, a UUID or a date, and
+* replaces names that are too many to list. All sums are exact; the bytes of files on disk are divided
+among types by their logical bytes. The text has the 30 largest, JSON and HTML 16 for
 each key of --top.
 
-What you may be able to delete: records that expired, rows of deleted and changed records, records that
+You may be able to delete: records that expired, rows of deleted and changed records, records that
 never expire among ten times as many of the same pattern that do, and strings with the same value of 4 KiB
 or more (of the 1,024 largest values). Each comes with a command that shows it.
 
@@ -39,8 +39,8 @@ within 15 % on a mix.
 --salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are not
 counted. Where CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
 
---part K/N reads one of N parts of the source and prints a report; kvferry merge makes the output of one
-run of all reports. All parts have the same --now. See kvferry help parts.
+--part K/N reads one of N parts of the source and prints a report; kvferry merge combines all reports
+into the output of one run. All parts have the same --now. See kvferry help parts.
 
 Exit codes: 0 done; 3 --salvage skipped something; 1 failed.`
 
@@ -89,7 +89,7 @@ func (a *App) inspect() *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
 		Use:     "inspect SRC",
-		Short:   "Count what is in a dataset: sizes, expiry, big keys, garbage",
+		Short:   "Summarize a dataset: sizes, expiry, big keys, garbage",
 		Long:    inspectHelp,
 		Example: inspectExample,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runInspect(cmd, &f, args[0]) },
@@ -98,14 +98,14 @@ func (a *App) inspect() *cobra.Command {
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
 	f.top = 20
-	fs.Var(cli.Number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none",
+	fs.Var(cli.Number(&f.top, 0, maxTop), "top", fmt.Sprintf("how many of the largest keys and prefixes to list, 0 to %d; the limit drops below --memory 220MiB",
 		maxTop))
 	cli.Choose(fs, &f.print, "format", inspectFormats, "output format, also as -f NAME")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = stats.Auto, stats.MaxDepth
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")
 	fs.Var(cli.Number(&f.depth, 1, stats.MaxDepth), "prefix-depth",
-		fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", stats.MaxDepth))
+		fmt.Sprintf("maximum number of key parts in a prefix, 1 to %d", stats.MaxDepth))
 	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always on for Redis files and servers")
 	fs.Var(&f.part, "part", partUsage)
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
@@ -121,7 +121,7 @@ var inspectFormats = []cli.Option[inspectPrinter]{
 
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) error {
 	if f.html == cli.Standard && cli.ToStandard(f.output) {
-		return cli.Usagef("--html -: the text is printed there: --format html prints the page in its place, and -o writes the text to a file")
+		return cli.Usagef("--html -: standard output has the text; use --format html to print the page instead, or -o to write the text to a file")
 	}
 	if err := f.part.check(cmd.Flags(), location, "html"); err != nil {
 		return err

@@ -50,6 +50,6 @@ func (a *App) keys() *cobra.Command {
 	f.read.RegisterSalvage(cmd)
 	cli.Choose(cmd.Flags(), &f.format, "format", cli.Plain("text", "jsonl", "csv", "names"), "output format, also as -f NAME")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
-	cmd.Flags().Var(cli.Number(&f.limit, 0, 0), "limit", "stop after `n` keys; 0: no limit")
+	cmd.Flags().Var(cli.Number(&f.limit, 0, 0), "limit", "stop after `n` keys; 0 for no limit")
 	return cmd
 }

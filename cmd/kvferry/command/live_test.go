@@ -85,7 +85,7 @@ func refusedExisting(t *testing.T, c *redistest.Client, src, server string) {
 	c.Must(t, "SET", "zero", "old")
 	for _, flags := range [][]string{nil, {"--resume"}, {"--fail-existing", "--dry-run"}} {
 		r := kvferry(t, append(append([]string{"convert"}, flags...), src, server+"/5")...)
-		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, `already has 1 of the keys to write: "zero" in database 5; nothing was written; --replace overwrites`) {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, `already has 1 of the keys to write: "zero" in database 5; no data was written; --replace overwrites`) {
 			t.Errorf("%v: exit %d: %s", flags, r.code, r.stderr)
 		}
 		if strings.Contains(r.stderr, "continue with") || len(globbed(t, "redis-*.kvferry")) > 0 {
@@ -117,13 +117,13 @@ func TestMemoryFull(t *testing.T) {
 	s := redistest.Start(t, "--maxmemory", "6mb")
 	t.Chdir(t.TempDir())
 	server := "redis://" + s.Addr
-	const again = "to start again, add --replace, which writes over those, or --skip-existing"
+	const again = "to start again, add --replace, which overwrites them, or --skip-existing"
 	r := kvferry(t, "convert", src, server)
 	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "raise its maxmemory") || !strings.Contains(r.stderr, again) {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
 	if r := kvferry(t, "convert", "--resume", src, server); r.code != cli.ExitFailed ||
-		!strings.Contains(r.stderr, "nothing was written; --replace") || len(globbed(t, "*.kvferry")) > 0 {
+		!strings.Contains(r.stderr, "no data was written; --replace") || len(globbed(t, "*.kvferry")) > 0 {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	if r := kvferry(t, "convert", "--replace", src, server); r.code != cli.ExitFailed || strings.Contains(r.stderr, again) {

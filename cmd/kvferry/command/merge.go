@@ -21,8 +21,8 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
-const mergeHelp = `Add up the reports that fingerprint, verify or inspect --part wrote for all parts of a source: the output
-and the exit code are those of one run over the whole source.
+const mergeHelp = `Add up the reports that fingerprint, verify or inspect --part wrote for all parts of a source. The output
+and the exit code are the same as for one run over the whole source.
 
   kvferry verify --part 1/2 --now 2026-01-01T00:00:00Z /data/dump > 1.json
   kvferry verify --part 2/2 --now 2026-01-01T00:00:00Z /data/dump > 2.json
@@ -51,7 +51,7 @@ func (a *App) merge() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runMerge(cmd, &f, args) },
 	}
 	fs := cmd.Flags()
-	cli.Choose(fs, &f.format, "format", cli.Plain("auto", "text", "json", "html", "junit", "sarif"), "output format, also as -f NAME; auto: that of the command without --format")
+	cli.Choose(fs, &f.format, "format", cli.Plain("auto", "text", "json", "html", "junit", "sarif"), "output format, also as -f NAME; auto is the default format of the command")
 	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }

@@ -501,7 +501,7 @@ func TestObjectsTargetRefused(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	for want, args := range map[string][]string{
 		"--skip-existing: s3://data/x is not a server": {"--skip-existing", src, "pika3.5:s3://data/x"},
-		"is not written in parts":                      {"--part", "1/2", src, "pika3.5:s3://data/x"},
+		"cannot be written in parts":                   {"--part", "1/2", src, "pika3.5:s3://data/x"},
 		"a web server is not written":                  {src, "rdb:https://host/x.rdb"},
 		"names only a bucket":                          {src, "rdb:s3://data"},
 		"there is no bucket other":                     {src, "pika3.5:s3://other/x"},

@@ -89,12 +89,12 @@ func TestParquetOutput(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz")
 	r := kvferry(t, "dump", "--format", "parquet", "-o", dir, src)
-	if want := "-o " + dir + ": it exists; --format parquet makes a new directory"; r.code != cli.ExitUsage ||
+	if want := "-o " + dir + " exists; --format parquet needs a new directory"; r.code != cli.ExitUsage ||
 		!strings.Contains(r.stderr, want) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	if r := kvferry(t, "dump", "--format", "jsonl", "-o", "s3://bucket/x", src); r.code != cli.ExitUsage ||
-		!strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes to the local disk only") {
+		!strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes this file to the local disk only") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	for want, args := range map[string][]string{"-o https://host/x: a web server is not written": {"-o", "https://host/x"},
@@ -395,8 +395,8 @@ func TestParquetPartsRefused(t *testing.T) {
 		{append(now, "--part", "1/2"), "--part and --finish go with --format parquet"},
 		{append(now, "--format", "parquet", "--part", "1/2", "-o", filepath.Join(src, "new")), "is inside the source"},
 		{append(now, "--format", "csv", "--finish"), "--part and --finish go with --format parquet"},
-		{append(now, "--format", "parquet", "--part", "1/2", "--finish"), "--part --finish"},
-		{append(now, "--format", "parquet", "--part", "1/2", "--salvage"), "--salvage has no parts"},
+		{append(now, "--format", "parquet", "--part", "1/2", "--finish"), "--part and --finish do not go"},
+		{append(now, "--format", "parquet", "--part", "1/2", "--salvage"), "--salvage and --part do not go together"},
 		{append(now, "--format", "parquet", "--part", "1/2", "--limit", "3"), "--limit"},
 		{[]string{"dump", "--format", "parquet", "--part", "1/2", "-o", out, src}, "--part needs --now"},
 		{[]string{"dump", "--format", "parquet", "--finish", "-o", out, src}, "--finish needs --now"},
@@ -407,7 +407,7 @@ func TestParquetPartsRefused(t *testing.T) {
 		}
 	}
 	ok(t, append(now, "--format", "parquet", "--part", "1/2")...)
-	if r := kvferry(t, append(now, "--format", "parquet")...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "holds parts of this directory") {
+	if r := kvferry(t, append(now, "--format", "parquet")...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "contains parts of this directory") {
 		t.Errorf("one run: exit %d, %s", r.code, r.stderr)
 	}
 }

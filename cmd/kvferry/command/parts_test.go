@@ -351,13 +351,13 @@ func TestProofInParts(t *testing.T) {
 		}
 	}
 	for want, flags := range map[string][]string{
-		"--part --assemble: the steps":  {"--part", "1/2", "--assemble"},
-		"--prove --finish: the steps":   {"--prove", "1/2", "--finish"},
-		"--assemble: a dry run":         {"--assemble", "--dry-run"},
-		"--proofs 2: --finish asks":     {"--part", "1/2", "--proofs", "2"},
-		"--prove --resume":              {"--prove", "1/2", "--resume"},
-		"--prove --no-prove: one of":    {"--prove", "1/2", "--no-prove"},
-		"no part of it has run; run ea": {"--prove", "1/2"},
+		"--part --assemble: run the steps": {"--part", "1/2", "--assemble"},
+		"--prove --finish: run the steps":  {"--prove", "1/2", "--finish"},
+		"--assemble: a dry run":            {"--assemble", "--dry-run"},
+		"--proofs 2 needs --finish":        {"--part", "1/2", "--proofs", "2"},
+		"--prove --resume":                 {"--prove", "1/2", "--resume"},
+		"--prove and --no-prove do not go": {"--prove", "1/2", "--no-prove"},
+		"no part of it has run; run ea":    {"--prove", "1/2"},
 	} {
 		r := kvferry(t, append([]string{"convert", src, "blackwidow:" + filepath.Join(dir, "new")}, flags...)...)
 		if r.code != cli.ExitUsage && r.code != cli.ExitMissing || !strings.Contains(r.stderr, want) {
@@ -420,7 +420,7 @@ func TestProofScansOnce(t *testing.T) {
 	fails("the checksum is wrong")
 	scan(good)
 	change(len(data) - 1)
-	fails("differs from what was scanned")
+	fails("the file changed after the scan")
 	change(0)
 	ok(t, append(args, "--prove", "1/2")...)
 	scan(good[1:])

@@ -30,11 +30,11 @@ const patchHelp = `Bring a server up to date with a patch that kvferry diff wrot
   kvferry diff --format patch -o patch.jsonl /data/new-dump redis://db1:6379
   kvferry patch patch.jsonl redis://db1:6379
 
-The patch replaces keys that differ as a whole, adds those that are missing, changes expiries and
-deletes keys that the dataset does not have (--no-delete leaves them). kvferry reads the whole patch
+The patch replaces keys that differ, adds missing keys, changes expiries, and deletes keys that the
+dataset does not have (--no-delete keeps them). kvferry reads the whole patch
 and checks its sum before the first write. Applying a patch twice has the effect of applying it once.
-FILE - is standard input, which is copied to a temporary file first. With --resume a run that died goes
-on where it was, as long as the server was not restarted.`
+FILE - is standard input, which is copied to a temporary file first. --resume
+continues a run that was killed, as long as the server was not restarted.`
 
 const patchExample = `  kvferry patch patch.jsonl redis://127.0.0.1:6379
   kvferry patch --no-delete --rate 20MiB patch.jsonl.gz redis://127.0.0.1:6379`
@@ -65,8 +65,8 @@ func (a *App) patch() *cobra.Command {
 	_ = fs.MarkHidden("scan") // patch reads no data from the server; connect has registered the flag
 	fs.Var(&f.rate, "rate", rateUsage)
 	fs.BoolVar(&f.noDelete, "no-delete", false, "do not delete keys that the dataset does not have")
-	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "check the patch and print what it would do")
-	fs.BoolVar(&f.resume, "resume", false, "continue a run that died")
+	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "check the patch and count its changes, without applying them")
+	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (default: "+systemTemp+")")
 	f.memory.Register(fs, readMemory)
 	return cmd
@@ -280,8 +280,8 @@ func (p *patched) refuse(stderr io.Writer) error {
 	for _, kind := range slices.Sorted(maps.Keys(p.losses)) {
 		fmt.Fprintf(stderr, "%s × %s\n", record.Number(p.losses[kind]), kind)
 	}
-	return &cli.ExitError{Code: cli.ExitLossy, Err: errors.New("refused: the server cannot hold everything in the patch; nothing was written; " +
-		"kvferry diff with filters, such as --type, leaves records out of a patch")}
+	return &cli.ExitError{Code: cli.ExitLossy, Err: errors.New("refused: the server cannot hold all data in the patch; it was not changed;  " +
+		"to leave records out of a patch, run kvferry diff with filters such as --type")}
 }
 
 // begin finds the line to start at and writes the journal.
@@ -290,7 +290,7 @@ func (p *patched) begin(sum string) error {
 	data, err := disk.ReadFile(p.journal)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && p.resume:
-		return fmt.Errorf("%s: nothing to resume; leave out --resume", p.journal)
+		return fmt.Errorf("%s does not exist, so there is no run to resume; leave out --resume", p.journal)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
@@ -308,7 +308,7 @@ func (p *patched) begin(sum string) error {
 	}
 	p.done = now
 	if err := p.save(); err != nil {
-		return fmt.Errorf("%w; the file keeps what --resume needs: run kvferry in a directory that can be written", err)
+		return fmt.Errorf("%w; --resume needs this file: run kvferry in a writable directory", err)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func TestPatch(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
-	refused("nothing to resume", cli.ExitFailed, "--resume", "p.jsonl", server)
+	refused("there is no run to resume", cli.ExitFailed, "--resume", "p.jsonl", server)
 	refused("is applied to a server", cli.ExitUsage, "p.jsonl", newer)
 	refused("not a patch", cli.ExitFailed, filepath.Join(newer, "0", "CURRENT"), server)
 	if err := os.WriteFile("cut.jsonl", []byte(text[:len(text)/2]), 0o644); err != nil {

@@ -16,17 +16,17 @@ import (
 	"kvferry/record"
 )
 
-const planHelp = `Read a dataset and print the runbook of its move: what the conversion changes, the complete commands, size,
-time and space, how to start the server on the result, how to check it and how to go back. Nothing is
-written but the runbook.
+const planHelp = `Read a dataset and print the runbook of its move: changes made by the conversion, complete commands, size, time
+and space, how to start the server on the result, how to check it and how to go back. plan writes only the
+runbook.
 
-plan does what kvferry convert --dry-run and kvferry verify do, in one pass over the records. If that finds
-something, or with --estimate, which reads only a sample for losses, size and time, kvferry verify reads the
-source, too. Where the target holds each name under one type only, the runbook has --on-conflict rename,
-which loses nothing. The flags of convert are taken over into the commands of the runbook. The directory of
+plan combines kvferry convert --dry-run and kvferry verify in one pass over the records. After findings, or
+with --estimate, which reads only a sample for losses, size and time, it also runs kvferry verify on the
+source. If the target holds each name under one type only, the runbook has --on-conflict rename, which
+keeps all keys. Flags of convert are passed on to the commands of the runbook. The directory of
 the target need not exist yet.
 
-Exit codes: 0 the commands of the runbook lose nothing; 4 they allow losses, which the runbook lists; 1 failed.`
+Exit codes: 0 the commands of the runbook are lossless; 4 they allow losses, which the runbook lists; 1 failed.`
 
 const planExample = `  kvferry plan /data/pika/dump pika3.5:/data/pika35/db
   kvferry plan --format markdown -o move.md /data/pika/dump kvrocks:/data/kv

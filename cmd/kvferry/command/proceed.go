@@ -45,10 +45,11 @@ func refusalText(err error, args []string) string {
 	switch {
 	case names:
 		better = replacing(better, "--on-conflict", "rename")
-		return fmt.Sprintf("\nto lose %s, rename the keys:\n  %s\nto lose the keys, too:\n  %s", aim, cli.CommandLine(better),
+		return fmt.Sprintf("\nto lose %s, rename the keys:\n  %s\nto lose the keys as well:\n  %s", aim, cli.CommandLine(better),
 			all)
 	case how != nil:
-		return fmt.Sprintf("\nto keep more:\n  %s\nto lose %s, too:\n  %s", cli.CommandLine(better), strings.Join(how, ", "), all)
+		return fmt.Sprintf("\nto keep more:\n  %s\nto lose %s as well:\n  %s", cli.CommandLine(better),
+			strings.Join(how, ", "), all)
 	case damaged:
 		return "\nto convert the rest:\n  " + all
 	}

@@ -93,10 +93,10 @@ func TestStreamTwins(t *testing.T) {
 	pending, consumer := id+now+"\x01", "\x01c"+now
 	for name, c := range map[string]struct{ value, want string }{
 		"sound":          {stream("\x01"+group("\x01"+pending+"\x01"+consumer+"\x01"+id), node(3, 4), node(5)), ""},
-		"entry twice":    {stream("\x00", node(3, 3)), "an entry is not after the one before"},
-		"descending":     {stream("\x00", node(4, 3)), "an entry is not after the one before"},
-		"nodes":          {stream("\x00", node(4), node(4)), "a node is not after the one before"},
-		"nodes overlap":  {stream("\x00", node(4, 6), node(5)), "an entry is not after the one before"},
+		"entry twice":    {stream("\x00", node(3, 3)), "an entry is not after the previous entry"},
+		"descending":     {stream("\x00", node(4, 3)), "an entry is not after the previous entry"},
+		"nodes":          {stream("\x00", node(4), node(4)), "a node is not after the previous node"},
+		"nodes overlap":  {stream("\x00", node(4, 6), node(5)), "an entry is not after the previous entry"},
 		"group twice":    {stream("\x02"+group("\x00\x00")+group("\x00\x00"), node(3)), "group: occurs more than once"},
 		"consumer twice": {stream("\x01"+group("\x00\x02"+consumer+"\x00"+consumer+"\x00"), node(3)), "consumer: occurs more than once"},
 		"pending twice":  {stream("\x01"+group("\x02"+pending+pending+"\x01"+consumer+"\x01"+id), node(3)), "pending: occurs more than once"},

@@ -49,7 +49,7 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 // RegisterSalvage adds --salvage, for commands whose output is useful without the unreadable parts.
 func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
 	f.salvages = true
-	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "read past what is damaged or missing, list it, and exit with 3")
+	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "skip damaged or missing data, list it, and exit with 3")
 }
 
 // checkSalvage refuses --salvage with a reader that cannot skip damage.

@@ -132,14 +132,14 @@ type serverFlags struct {
 var serverFlagNames = []string{"replace", "skip-existing", "fail-existing", "rate", "verify"}
 
 // rateUsage describes the flag --rate.
-const rateUsage = "maximum bytes per second to send, such as 20MiB; 0: no limit (default)"
+const rateUsage = "maximum bytes per second to send, such as 20MiB; 0 for no limit (default)"
 
 // Register adds the flags to a command.
 func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&f.replace, "replace", false, "overwrite keys that exist on the server")
 	fs.BoolVar(&f.skip, "skip-existing", false, "skip keys that exist on the server")
-	fs.BoolVar(&f.fail, "fail-existing", false, "write nothing if any of the keys exists on the server (default)")
+	fs.BoolVar(&f.fail, "fail-existing", false, "refuse to write if any of the keys exists on the server (default)")
 	fs.BoolVar(&f.verify, "verify", false, "read the server back and compare fingerprints; it must be empty before")
 	fs.Var(&f.rate, "rate", rateUsage)
 }

@@ -34,12 +34,12 @@ const anyVersion = "auto"
 func (f *replicaFlags) Register(a *App, cmd *cobra.Command) {
 	fs := cmd.Flags()
 	cli.Choose(fs, &f.version, "rdb-version", cli.Plain(append([]string{anyVersion}, rdb.Versions()...)...),
-		"RDB version for replicas; auto: what a replica shows to load, or 9, which Redis 5.0 and later, Valkey, KeyDB and Dragonfly load")
-	fs.Var(&f.rate, "rate", "maximum bytes per second to send to all replicas, such as 20MiB; 0: no limit (default)")
-	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses}, "allow-loss", "`kinds` of losses to accept in what replicas get, separated by commas")
+		"RDB version for replicas; auto chooses by the replica's version, or 9, which Redis 5.0 and later, Valkey, KeyDB and Dragonfly load")
+	fs.Var(&f.rate, "rate", "maximum bytes per second to send to all replicas, such as 20MiB; 0 for no limit (default)")
+	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses}, "allow-loss", "`kinds` of losses to accept for replicas, separated by commas")
 	f.conflict.text = "error"
-	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types: show clients the first and send replicas nothing, rename all but the first to name:type, or send replicas the first of the given types")
-	fs.Var(cli.Number(&f.synced, 0, 0), "exit-when-synced", "end with exit code 0 when `n` replicas have everything; 0: do not end (default)")
+	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types: show clients the first and do not serve replicas, rename all but the first to name:type, or send replicas the first of the given types")
+	fs.Var(cli.Number(&f.synced, 0, 0), "exit-when-synced", "exit with code 0 when `n` replicas are in sync; 0 to keep serving (default)")
 }
 
 // master returns what feeds replicas of a dataset, which is opened later. It calls done when enough of them have everything.
@@ -85,7 +85,7 @@ func judged(cmd *cobra.Command, location string, rep *convert.Report, err error)
 		}
 	}
 	if err = explainConvert(cmd, location, err, rep == nil); err != nil {
-		fmt.Fprintf(w, "kvferry: replicas get nothing: %s\n", escape.Text(err.Error()))
+		fmt.Fprintf(w, "kvferry: refusing replicas: %s\n", escape.Text(err.Error()))
 	}
 }
 

@@ -31,19 +31,19 @@ import (
 const clientPassword = "KVFERRY_REQUIREPASS"
 
 const serveHelp = `Serve a dataset to Redis clients, read-only: redis-cli, RedisInsight and scripts read it as they read a
-server. No byte of the dataset changes, and writing commands are refused.
+server. The dataset is never changed; write commands are refused.
 
-Databases are those of the dataset; SELECT takes their numbers, or the names of namespaces. Keys count as
-expired at the time of the start, or --now; the remaining time of others counts from the current time, or
+Databases are the same as in the dataset; SELECT takes their numbers, or the names of namespaces. Keys count as
+expired at the time of the start, or --now; the remaining time of other keys counts from the current time, or
 --now. If a name exists under several types, clients see the first type in dump order, and with
---on-conflict rename the others as name:type.
+--on-conflict rename the other types as name:type.
 
 kvferry seeks keys in databases of Pika, Ardb, Kvrocks and SSDB. The keys of an RDB file are first sorted
 in --temp-dir; append-only files are replayed there. Clients get -LOADING until that is done.
 
 Servers can replicate the dataset: run REPLICAOF 127.0.0.1 6379 on a Redis, Valkey, KeyDB or Dragonfly
 server, and REPLICAOF NO ONE when kvferry reports that it is in sync; --exit-when-synced 1 ends serve
-then. What RDB cannot hold is a loss, as in kvferry convert: replicas get nothing until --allow-loss
+then. Data that RDB cannot hold is a loss, as in kvferry convert: replicas are refused until --allow-loss
 names its kind.
 
 --slots serves the keys of some slots only, like a node of a Redis cluster, whose other nodes --cluster-node
@@ -85,15 +85,15 @@ func (a *App) serve() *cobra.Command {
 	}
 	f.read.source.Register(cmd, readMemory, systemTemp)
 	f.read.salvages = true
-	cmd.Flags().BoolVar(&f.read.salvage, "salvage", false, "serve what can be read of values with damaged or missing rows, and list the damage")
+	cmd.Flags().BoolVar(&f.read.salvage, "salvage", false, "serve the readable part of values with damaged or missing rows, and list the damage")
 	f.read.choice.Register(cmd)
 	f.read.progress.Register(cmd)
 	f.read.workers = 1
 	fs := cmd.Flags()
 	fs.StringVar(&f.listen, "listen", "127.0.0.1", "`address` to listen on")
 	f.port = 6379
-	fs.Var(cli.Number(&f.port, 0, 65535), "port", "TCP `port`; 0: any free one; with --unix-socket none unless it is given")
-	fs.StringVar(&f.socket, "unix-socket", "", "`path` of a Unix socket to listen on, too; only its owner may connect")
+	fs.Var(cli.Number(&f.port, 0, 65535), "port", "TCP `port`; 0 for any free port; --unix-socket alone opens no port")
+	fs.StringVar(&f.socket, "unix-socket", "", "also listen on a Unix socket at this `path`; only its owner may connect")
 	f.maxClients = 10000
 	fs.Var(cli.Number(&f.maxClients, 1, 1000000), "max-clients", "refuse more than `n` connections at a time, 1 to 1000000")
 	fs.StringVar(&f.passwordFile, "requirepass-file", "", "`file` with the password of clients (default: the environment variable "+clientPassword+")")
@@ -121,7 +121,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		return err
 	}
 	if nodes != nil && f.replicas.conflict.rename {
-		return cli.Usagef("--on-conflict rename does not go with --slots: the new names are of other slots")
+		return cli.Usagef("--on-conflict rename does not go with --slots: the new names are in other slots")
 	}
 	show := cli.NewProgress(cmd, &f.read.progress, a.Terminal)
 	defer func() { show.End(err) }()
@@ -215,9 +215,9 @@ func (f *serveFlags) tellHidden(ctx context.Context, keys *keyspace.Keyspace, d 
 	if f.replicas.conflict.rename || !d.Found.Format.Limits().SameName {
 		return
 	}
-	flag := "--on-conflict rename shows the others as name:type"
+	flag := "--on-conflict rename shows the other types as name:type"
 	if f.cluster.slots != "" {
-		flag = "--type shows those of one type"
+		flag = "--type shows only one type"
 	}
 	counted := keys.Hidden(func(hidden, all int64, exact bool) {
 		least := ""
@@ -225,7 +225,7 @@ func (f *serveFlags) tellHidden(ctx context.Context, keys *keyspace.Keyspace, d 
 			least = "at least "
 		}
 		if hidden > 0 {
-			log(fmt.Sprintf("clients do not see %s%s of %s: of a name under several types they see the first type; %s",
+			log(fmt.Sprintf("clients do not see %s%s of %s: if a name exists under several types, they see only the first type; %s",
 				least, record.Number(hidden), record.Count(all, "record"), flag))
 		}
 	})

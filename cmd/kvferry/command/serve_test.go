@@ -472,7 +472,7 @@ func TestServeHidden(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{same}, "clients do not see 2 of 4 records: of a name under several types they see the first type; --on-conflict rename shows the others as name:type"},
+		{[]string{same}, "clients do not see 2 of 4 records: if a name exists under several types, they see only the first type; --on-conflict rename shows the other types as name:type"},
 		{[]string{same, "--type", "hash,set"}, "clients do not see 1 of 3 records: "},
 		{[]string{same, "--type", "hash"}, ""},
 		{[]string{same, "--on-conflict", "rename"}, ""},

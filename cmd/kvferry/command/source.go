@@ -50,7 +50,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory cli.SizeFlag, temp str
 	f.walFlag = "wal-dir"
 	fs := cmd.Flags()
 	fs.StringVar(&f.walDir, f.walFlag, "", "`directory` of the write-ahead logs (*.log), if they are not next to the tables; one subdirectory per store of the dataset")
-	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a process has open; what it writes meanwhile may be missed or cause errors")
+	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a process has open; concurrent writes may be missed or cause errors")
 	fs.BoolVar(&f.resort, "resort", false, "sort tables whose rows are out of order before reading, even if the command would not notice or stop; verify then reports a warning instead of an error")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show why the format was chosen")
 	cli.Choose(fs, &f.reader, "store", cli.Plain(readerNative, readerRocksDB), "reader of RocksDB files: kvferry's own, or the RocksDB library in a build with it")

@@ -100,7 +100,7 @@ func TestUndeleteArdb(t *testing.T) {
 				t.Errorf("exit %d, %s\n%swant\n%s", r.code, r.stderr, r.stdout, want)
 			}
 			// The META row of a hash with several fields leaves the size to the server.
-			wanted := "kvferry: hash \"h\" in database 0: its META row does not say how many elements it had; 2 are still on disk\n"
+			wanted := "kvferry: hash \"h\" in database 0: its META row has no element count; 2 elements are still on disk\n"
 			if r.stderr != wanted {
 				t.Errorf("said: %s", r.stderr)
 			}
@@ -163,7 +163,7 @@ func TestUndeleteArdbHistory(t *testing.T) {
 {"db":"0","type":"hash","key":"i","expire_at_ms":0,"value":[["1","x"]]}
 {"db":"0","type":"string","key":"j","expire_at_ms":0,"value":"v"}
 `
-	const said = `kvferry: hash "a" in database 0: its META row does not say how many elements it had; 1 are still on disk
+	const said = `kvferry: hash "a" in database 0: its META row has no element count; 1 elements are still on disk
 kvferry: string "e" in database 0: it was created and deleted again later, but that META row is gone; this is the state before
 kvferry: hash "f" in database 0: its META row is gone: its expiry is unknown
 kvferry: set "g" in database 0: its META row is gone: its expiry is unknown, nor which of its elements were deleted before it was

@@ -52,14 +52,14 @@ func TestAdvice(t *testing.T) {
 		{[]string{"convert", data, "nemo:" + filepath.Join(link, "x")}, "/nowhere"},
 		{[]string{"convert", data, "nemo:" + link}, "/nowhere"},
 		{[]string{"convert", golden(t, "ardb-lmdb-basic"), "ssdb:" + filepath.Join(dir, "new")},
-			"kvferry: target " + filepath.Join(dir, "new") + `: database "1": SSDB has one, "0"; to convert this one, add --db 1`},
-		{[]string{"verify", filepath.Join(near, "half")}, "not there yet: the conversion to it is unfinished; run that conversion again with --resume"},
+			"kvferry: target " + filepath.Join(dir, "new") + `: database "1": SSDB has a single database, "0"; convert it alone with --db 1`},
+		{[]string{"verify", filepath.Join(near, "half")}, "does not exist yet, because its conversion is unfinished; run it again with --resume"},
 		{[]string{"verify", half}, "the work directory of an unfinished conversion; run that conversion again with --resume"},
 		{[]string{"dump", "--dead", packedRDB}, "leave out --dead"},
 		{[]string{"dump", "rdb:" + data}, "name it nemo:" + data},
 		{[]string{"dump", "rdb:" + filepath.Dir(packedRDB)}, "is a directory; name the RDB file in it"},
-		{[]string{"dump", empty}, "the directory is empty; name the one that has the dataset"},
-		{[]string{"dump", "aof:" + empty}, "name the file, or the directory that has it"},
+		{[]string{"dump", empty}, "the directory is empty; name the directory of the dataset"},
+		{[]string{"dump", "aof:" + empty}, "name the file or its directory"},
 	} {
 		r := kvferry(t, c.args...)
 		if r.code == cli.ExitOK || !strings.Contains(r.stderr, c.want) {

@@ -22,17 +22,17 @@ import (
 	"kvferry/record"
 )
 
-const verifyHelp = `Read every row of a dataset and list what is wrong: inconsistent records, rows that no reader shows,
+const verifyHelp = `Read every row of a dataset and list all problems: inconsistent records, rows that belong to no record,
 damaged blocks, tables that do not match the MANIFEST or their own properties. verify continues after a
 finding and skips unreadable tables and blocks; missing rows may cause further findings. kvferry help
 findings describes every kind of finding and what to do about damage.
 
-Expired records are checked and counted, too. --sample checks the records of one key in n, but all rows
+Expired records are also checked and counted. --sample checks the records of one key in n, but all rows
 are read: it saves no time. --against compares the dataset with another one instead, like kvferry diff;
 then --expired applies, and --max-findings is the --max of diff.
 
---part K/N reads one of N parts of the source and prints a report; kvferry merge makes the output of one
-run of all reports. See kvferry help parts.
+--part K/N reads one of N parts of the source and prints a report; kvferry merge combines all reports
+into the output of one run. See kvferry help parts.
 
 Exit codes: 0 sound; 3 findings (see --fail-on); 1 failed.`
 
@@ -59,7 +59,7 @@ func (a *App) verify() *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:     "verify SRC",
-		Short:   "Check everything in a dataset and list what is wrong",
+		Short:   "Check everything in a dataset and list all problems",
 		Long:    verifyHelp,
 		Example: verifyExample,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd, &f, args[0]) },
@@ -70,9 +70,9 @@ func (a *App) verify() *cobra.Command {
 	cli.Choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or higher")
 	f.maxFindings = 1000
 	fs.Var(cli.Number(&f.maxFindings, 0, maxListed), "max-findings",
-		fmt.Sprintf("list at most `n` findings, up to %d; 0: none; all are counted", maxListed))
+		fmt.Sprintf("list at most `n` findings, 0 to %d; all are counted", maxListed))
 	cli.Choose(fs, &f.files, "files", looks, "check the table files again, block by block, against their properties and bounds; auto: only if reading the records "+
-		"finds a problem; never: skip the filter blocks of tables, too")
+		"finds a problem; never also skips the filter blocks of tables")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at this `location` instead")
 	f.sides.Register(fs)
 	fs.Var(&f.part, "part", partUsage)

@@ -58,7 +58,7 @@ func TestVerdictOfDamage(t *testing.T) {
 					t.Errorf("%s, %s: %+v", name, damage, v)
 				}
 			case v.Unread == 0 || v.Unread > v.Data || !strings.HasPrefix(v.Lost, "the rows in ") ||
-				!strings.HasPrefix(v.Sure, "at least that much") ||
+				!strings.HasPrefix(v.Sure, "a lower bound") ||
 				!strings.Contains(v.Cause, filepath.Base(path)) || !strings.HasPrefix(v.Next, "kvferry convert --allow-loss damaged"):
 				t.Errorf("%s, %s: %+v", name, damage, v)
 			}
@@ -76,13 +76,13 @@ func TestVerdictOfUnread(t *testing.T) {
 	dir := t.TempDir()
 	const head, end = "REDIS0011\xfe\x00\xfb\x03\x00\x00\x01a\x011", "\xff\x00\x00\x00\x00\x00\x00\x00\x00"
 	for name, c := range map[string]struct{ file, lost, sure, cause string }{
-		"type.rdb": {head + "\xd0\x01b\x01x\x00\x01c\x01x" + end, "everything from offset 19 on, 19 B of 38 B (50 %): 2 of the 3 keys that the file announces (67 %)", "the file says", "newer in "},
-		"cut.rdb":  {head + "\x00\x01b", "everything from offset 19 on: 2 of the 3 keys that the file announces (67 %)", "the file says", "damaged-file in "},
+		"type.rdb": {head + "\xd0\x01b\x01x\x00\x01c\x01x" + end, "everything from offset 19 on, 19 B of 38 B (50 %): 2 of the 3 keys that the file announces (67 %)", "the file records", "newer in "},
+		"cut.rdb":  {head + "\x00\x01b", "everything from offset 19 on: 2 of the 3 keys that the file announces (67 %)", "the file records", "damaged-file in "},
 		"value.rdb": {head + "\x0b\x01s\x0a\x02\x00\x00\x00\x02\x00\x00\x00\x05\x00" + "\x00\x01c\x01x" + end,
 			"rows and values not read, or not to their end: 1 (damaged-value 1)", "everything else was read", ""},
 		"command.aof": {"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n*6\r\n$4\r\nVADD\r\n$1\r\nv\r\n$6\r\nVALUES\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\ne\r\n",
 			"rows and values not read, or not to their end: 1 (aof-command 1)", "everything else was read", ""},
-		"rest.aof": {"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\nnone\r\n*1\r\n$1\r\nx\r\n", "the log from offset 27 of rest.aof on, 17 B of 44 B (39 %)", "a log does not say", "aof-damaged in "},
+		"rest.aof": {"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\nnone\r\n*1\r\n$1\r\nx\r\n", "the log from offset 27 of rest.aof on, 17 B of 44 B (39 %)", "a log does not record", "aof-damaged in "},
 		"header":   {"REDIS0011", "", "", ""},
 	} {
 		path := filepath.Join(dir, name)
@@ -102,7 +102,7 @@ func TestVerdictOfUnread(t *testing.T) {
 		if lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n"); r.code != cli.ExitFindings || len(lines) != 1 ||
 			!strings.HasPrefix(lines[0], "kvferry: "+path+": 1 error; cause: newer in ") ||
 			!strings.Contains(lines[0], "; lost: everything from") ||
-			!strings.Contains(lines[0], "; how sure: ") || !strings.Contains(lines[0], "; next: kvferry convert") {
+			!strings.Contains(lines[0], "; certainty: ") || !strings.Contains(lines[0], "; next: kvferry convert") {
 			t.Errorf("%s: exit %d: %q", form, r.code, r.stderr)
 		}
 	}

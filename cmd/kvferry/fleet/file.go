@@ -325,7 +325,7 @@ func datasets(pattern string, mount func(string) (string, error)) ([]found, erro
 		out = next
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: no dataset is there", object.Shown(pattern))
+		return nil, fmt.Errorf("%s: no dataset found", object.Shown(pattern))
 	}
 	for i := range out {
 		out[i].name = cmp.Or(out[i].name, filepath.Base(out[i].path))

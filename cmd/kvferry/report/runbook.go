@@ -112,7 +112,7 @@ func (b *Runbook) before() {
 	b.line("The runbook holds for the source as it is now. If it is a database that a server still writes, take its newest dump when you " +
 		"move and run `kvferry plan` again.")
 	if b.Checked.Total(record.Warning) > 0 {
-		b.line("\nThe source is not sound (%s). Read what is wrong, and decide whether it is the right copy:",
+		b.line("\nThe source is not sound (%s). Read the findings, and decide whether it is the right copy:",
 			render.Summary(b.Checked))
 		b.line("\n    %s\n", b.Verify)
 	}
@@ -149,7 +149,7 @@ func (b *Runbook) changes() {
 		b.item("Database `%s` becomes `%s`.", escape.Text(n.A), escape.Text(n.B))
 	}
 	if b.Renamed() {
-		b.item("Names under several types: the first keeps its name, the others become `name:type`.")
+		b.item("Names under several types: the first type keeps the name, all other types get `name:type`.")
 	}
 	for i := range b.Report.Losses {
 		l := &b.Report.Losses[i]
@@ -184,7 +184,7 @@ func (b *Runbook) checks() {
 	}
 	b.line("    %s\n", cli.CommandLine(b.Compare))
 	if b.Renamed() || len(b.lost()) > 0 {
-		b.line("`diff` knows from the report beside the target what was renamed and lost: other differences are faults.\n")
+		b.line("`diff` explains renames and losses by the report next to the target: all remaining differences are faults.\n")
 	}
 }
 
@@ -250,11 +250,11 @@ func (b *Runbook) rest() {
 			b.item("only if %s", c)
 		}
 	} else {
-		b.line("What was written to the old server since the dump is not in the target. Stop writes before the dump, or write to both servers " +
+		b.line("Writes to the old server after the dump are not in the target. Stop writes before the dump, or write to both servers " +
 			"from then on.")
 	}
 	b.line("\n## %d. Go back\n", n+1)
-	text := "The source is as it was. Until the new server has received writes, start the old one on it again."
+	text := "The source is unchanged. Until the new server has received writes, start the old one on it again."
 	if limits := b.From.Format.Limits(); limits.NoTarget == "" && limits.Place != format.OnServer && !b.toServer() {
 		text += " Afterwards convert back"
 		if !b.From.OnDisk() { // no target
@@ -264,13 +264,13 @@ func (b *Runbook) rest() {
 		if back := b.Report.Back; back != nil {
 			if kinds := back.Kinds(); len(kinds) > 0 {
 				flags = append(flags, "--allow-loss", strings.Join(kinds, ","))
-				text += ", without what the old server holds but kvferry does not write (`" + strings.Join(kinds, "`, `") + "`)"
+				text += ", without data of the old server that kvferry does not write (`" + strings.Join(kinds, "`, `") + "`)"
 			}
 			for _, pair := range back.RenameDB {
 				flags = append(flags, "--rename-db", pair)
 			}
 		}
-		text += "; what only the new server can hold is then a loss:\n\n    " +
+		text += "; data that only the new server can hold is then a loss:\n\n    " +
 			cli.CommandLine(slices.Concat([]string{"convert", "--dry-run"}, flags, []string{b.Goal, target}))
 	}
 	b.line("%s", text)

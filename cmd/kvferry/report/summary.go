@@ -33,9 +33,9 @@ func Print(w io.Writer, r *convert.Report, only filter.Conditions, compare strin
 	}
 	printSelection(w, only)
 	if r.Sampled {
-		fmt.Fprintf(w, "\nOnly a sample of the source was read; the counts below are those of the sample.\n")
+		fmt.Fprintf(w, "\nOnly a sample of the source was read, and the counts below are for the sample.\n")
 		if len(r.Unseen) > 0 {
-			fmt.Fprintf(w, "It has no %s, though the source may: losses of these types are not known.\n--dry-run without --sample reads everything.\n",
+			fmt.Fprintf(w, "The sample has no %s, but the source may: their losses are unknown.\n--dry-run without --sample reads everything.\n",
 				suggest.Or(r.Unseen))
 		}
 	}
@@ -315,7 +315,7 @@ func printProof(w io.Writer, r *convert.Report) {
 			}
 		}
 	case r.DryRun:
-		fmt.Fprintf(w, "dry run of %s into %s: nothing was written\n", escape.Text(r.Source.Path), escape.Text(r.Target.Path))
+		fmt.Fprintf(w, "dry run of %s into %s: no target was written\n", escape.Text(r.Source.Path), escape.Text(r.Target.Path))
 	case r.Proof.Counted:
 		fmt.Fprintf(w, "counted: %s\n", r.Proof.Why)
 	default:

@@ -29,7 +29,7 @@ func (s *Selection) Validate(now time.Time) error {
 	}
 	switch {
 	case s.NoExpiry && (s.ExpireFrom != nil || s.ExpireTo != nil):
-		return fmt.Errorf("keys without expiry (--no-expiry) have none to compare with --ttl-from and --ttl-to: leave out one of them")
+		return fmt.Errorf("--no-expiry selects keys without expiry, so it does not go with --ttl-from and --ttl-to")
 	case s.MinElements < 0 || s.MinBytes < 0:
 		return fmt.Errorf("the least size of a record is negative")
 	case s.MaxBytes < 0:

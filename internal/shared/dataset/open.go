@@ -121,9 +121,9 @@ func (s *Source[S]) ReportGaps(o *format.OpenOptions, root string, dirs []string
 	}
 	gap(n + 1)
 	if len(missing) > 0 {
-		Report(o, record.Finding{Kind: FindMissingStore, Severity: record.Warning, DB: one, Detail: fmt.Sprintf("no database in %s; Pika has one for every number "+
-			"up to the last one, so data may have been left behind: bring back what is missing; if it was left out on purpose, "+
-			"as by convert --db, read the others with --db %s", strings.Join(missing, ", "), s.some())})
+		Report(o, record.Finding{Kind: FindMissingStore, Severity: record.Warning, DB: one, Detail: fmt.Sprintf("no database in %s; Pika has a database for every number "+
+			"up to the last, so data may have been left behind: bring the missing databases back; if they were left out on purpose, "+
+			"as by convert --db, read the other databases with --db %s", strings.Join(missing, ", "), s.some())})
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *RowFiles) Adopt(n int, t store.Table) error {
 		return fmt.Errorf("adopt a finished file of rows: %w", err)
 	}
 	if st.Size() != t.Bytes {
-		return fmt.Errorf("adopt %s: %s bytes, the journal says %s", r.path(n), record.Number(st.Size()), record.Number(t.Bytes))
+		return fmt.Errorf("adopt %s: %s bytes, expected %s", r.path(n), record.Number(st.Size()), record.Number(t.Bytes))
 	}
 	t.Shard = n
 	r.addTable(t)

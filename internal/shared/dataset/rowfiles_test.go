@@ -51,7 +51,7 @@ func TestRowFiles(t *testing.T) {
 	second := NewRowFiles(root, "late")
 	for want, change := range map[string]func(*store.Table){
 		"is no file of rows of shard 3": func(t *store.Table) { t.File = "../late/000003.rows" },
-		"the journal says":              func(t *store.Table) { t.Bytes++ },
+		"bytes, expected ":              func(t *store.Table) { t.Bytes++ },
 	} {
 		bad := tables[0]
 		change(&bad)

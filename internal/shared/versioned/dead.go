@@ -193,7 +193,7 @@ func (l *listEnds) Meta(m *Meta, old []byte) string {
 		m.Left, m.Right = l.first-1, l.last+1
 	case l.codec.Type == record.Stream:
 		m.Stream.Last = l.id
-		return "its meta row is gone: the last id is that of the last entry that is still on disk"
+		return "its meta row is gone: the last id is taken from the last entry still on disk"
 	}
 	return ""
 }

@@ -166,7 +166,7 @@ func (r *Reader) reportNewer() {
 	switch {
 	case r.newer == 0:
 	case r.store.Layout.Newer == NewerAlive:
-		r.Damage(r.dataSpace(), FindNewerVersion, r.newerPlace, "%s of a version newer than %d, that of the meta row; the engine reads them all the same",
+		r.Damage(r.dataSpace(), FindNewerVersion, r.newerPlace, "%s of a version newer than the meta row's version %d; the engine reads them nevertheless",
 			record.Count(r.newer, "row"), r.m.Version)
 	default:
 		r.Report(&r.store.data[r.cur.data].Keyspace,

@@ -188,7 +188,7 @@ func (r *Reader) again(raw []byte) bool {
 	return same
 }
 
-var errSameKey = errors.New("it has the same user key as the row before it; nothing that the engine wrote tells them apart")
+var errSameKey = errors.New("it has the same user key as the previous row; the engine wrote no data that distinguishes them")
 
 // use selects the row sets of the current record's type.
 func (r *Reader) use(c *typeRows) {

@@ -31,8 +31,8 @@ type ChangedError struct{ Path, How string }
 
 // Error describes the change and the remedy.
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s: %s while kvferry read it, so what was read may be half of one state and half of another: "+
-		"stop what writes to it, or take a copy or snapshot and read that, and run this again", e.Path, e.How)
+	return fmt.Sprintf("%s: %s while kvferry read it, so the data read may mix two states: "+
+		"stop the program that writes to it, or read a copy or snapshot, and run this again", e.Path, e.How)
 }
 
 // OnReplaced sets a function that Check calls once for each file that was read completely, but was replaced at its

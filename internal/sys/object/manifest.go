@@ -79,8 +79,8 @@ func (f *files) listedIn(of *object, dir string, found map[string]*object) error
 		return failed("read", f.addressOf(of.key), err)
 	}
 	differs := func(name, how string) error {
-		return failed("list", f.address(name), fmt.Errorf("%s, as the manifest of its upload has it: upload the dataset again; "+
-			"if other programs have changed it on purpose, remove %s", how, f.addressOf(of.key)))
+		return failed("list", f.address(name), fmt.Errorf("%s in the manifest of its upload: upload the dataset again; "+
+			"if another program has changed it on purpose, remove %s", how, f.addressOf(of.key)))
 	}
 	known := map[string]bool{}
 	for _, x := range m.Files {
@@ -89,14 +89,14 @@ func (f *files) listedIn(of *object, dir string, found map[string]*object) error
 		known[name] = true
 		switch {
 		case o == nil:
-			return differs(name, "is not there")
+			return differs(name, "does not exist, but is listed")
 		case o.size != x.Size || o.version != x.ETag:
-			return differs(name, "is not the object")
+			return differs(name, "differs from the object listed")
 		}
 	}
 	for name := range found {
 		if under(dir, name) && !known[name] && path.Base(name) != ManifestName {
-			return differs(name, "is not one of the objects")
+			return differs(name, "is not listed")
 		}
 	}
 	return nil

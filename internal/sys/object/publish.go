@@ -79,7 +79,7 @@ func (t *Target) meddled(r *requests, found map[string]*object, files []File) er
 	delete(found, ManifestName)
 	name := slices.Min(slices.Collect(maps.Keys(found)))
 	e := t.taken(r, t.key+"/"+name, t.key+"/"+name)
-	return fmt.Errorf("%s: something else is written to this directory during the upload, such as %s (%s): stop its writer and remove what it wrote, or name another address",
+	return fmt.Errorf("%s: another program writes to this directory during the upload, such as %s (%s): stop it and remove its objects, or use another address",
 		t.Address(), e.Address, e.Writer)
 }
 

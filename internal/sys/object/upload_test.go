@@ -354,7 +354,7 @@ func TestUploadDisturbed(t *testing.T) {
 			})
 		}
 		err := x.Publish(t.Context(), u, x.files)
-		if dir && (err == nil || !strings.Contains(err.Error(), "something else is written to this directory") ||
+		if dir && (err == nil || !strings.Contains(err.Error(), "another program writes to this directory") ||
 			f.Object("a/new/"+ManifestName) != nil) {
 			t.Errorf("a directory: %v", err)
 		}
@@ -402,7 +402,7 @@ func TestUploadOfTwo(t *testing.T) {
 		}
 	}
 	f.Put("a/new/other", nil)
-	if err := x.Publish(t.Context(), first, x.files); err == nil || !strings.Contains(err.Error(), "such as s3://data/a/new/other (another program wrote it at 2026-01-02T03:04:05Z): stop its writer") {
+	if err := x.Publish(t.Context(), first, x.files); err == nil || !strings.Contains(err.Error(), "such as s3://data/a/new/other (another program wrote it at 2026-01-02T03:04:05Z): stop it") {
 		t.Errorf("%v", err)
 	}
 }
@@ -410,13 +410,13 @@ func TestUploadOfTwo(t *testing.T) {
 // TestUploadManifest changes an upload, or leaves it half done: it is not read.
 func TestUploadManifest(t *testing.T) {
 	for want, change := range map[string]func(f *s3test.Fake){
-		"small: is not there":             func(f *s3test.Fake) { f.Delete("a/new/small") },
-		"small: is not the object":        func(f *s3test.Fake) { f.Put("a/new/small", data(999)) },
-		"more: is not one of the objects": func(f *s3test.Fake) { f.Put("a/new/more", nil) },
-		"its upload is not complete":      func(f *s3test.Fake) { f.Put("a/new/"+IncompleteName, nil) },
-		"are no manifest":                 func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, nil) },
-		"version 9: written by a newer":   func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, []byte(`{"kvferry_manifest":9}`)) },
-		"invalid character":               func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, []byte("x")) },
+		"small: does not exist, but is listed in the manifest":  func(f *s3test.Fake) { f.Delete("a/new/small") },
+		"small: differs from the object listed in the manifest": func(f *s3test.Fake) { f.Put("a/new/small", data(999)) },
+		"more: is not listed in the manifest":                   func(f *s3test.Fake) { f.Put("a/new/more", nil) },
+		"its upload is not complete":                            func(f *s3test.Fake) { f.Put("a/new/"+IncompleteName, nil) },
+		"are no manifest":                                       func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, nil) },
+		"version 9: written by a newer":                         func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, []byte(`{"kvferry_manifest":9}`)) },
+		"invalid character":                                     func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, []byte("x")) },
 	} {
 		f, x := s3test.NewFake(t), newTarget(t, true)
 		if err := x.send(t.Context(), x.upload("run", nil)); err != nil {

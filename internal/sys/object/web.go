@@ -148,7 +148,7 @@ func contentRange(head http.Header) (first, size int64, err error) {
 	first, errFirst := strconv.ParseInt(from, 10, 64)
 	size, errSize := strconv.ParseInt(all, 10, 64)
 	if errFirst != nil || errSize != nil {
-		return 0, 0, fmt.Errorf("the server sends the range %q, which does not tell the size", text)
+		return 0, 0, fmt.Errorf("the server sends the range %q, which does not contain the size", text)
 	}
 	return first, size, nil
 }

@@ -2,7 +2,6 @@ package fake
 
 import (
 	"fmt"
-	"slices"
 
 	"kvferry/record"
 )
@@ -89,7 +88,7 @@ func Planted() (a, b *Source) {
 		Rec(record.List, "l", Value("x"), Value("y"), Value("z")),
 		Rec(record.Set, "set", Member("a"), Member("c")).InNameOrder(),
 		Rec(record.ZSet, "z", Scored("m", 1), Scored("n", 2)).InNameOrder(),
-		Rec(record.Stream, "st", Pair("id-1", "p"), Pair("id-2", "q")).InNameOrder(),
+		last(Rec(record.Stream, "st", Pair("id-1", "p"), Pair("id-2", "q")).InNameOrder(), "2"),
 		Rec(record.Hash, "gone", Pair("f", "v")).InNameOrder(),
 		Rec(record.Set, "empty"),
 	)
@@ -101,12 +100,8 @@ func Planted() (a, b *Source) {
 		Rec(record.List, "l", Value("x"), Value("Y")),
 		Rec(record.Set, "set", Member("c"), Member("b")),
 		Rec(record.ZSet, "z", Scored("n", 2), Scored("m", 1.5)),
-		Rec(record.Stream, "st", Pair("id-1", "p")).InNameOrder(),
+		last(Rec(record.Stream, "st", Pair("id-1", "p")).InNameOrder(), "3"),
 		Rec(record.List, "gone", Value("v")),
 	)
-	a.Held["0"][slices.IndexFunc(a.Held["0"], func(r Record) bool { return r.Type == record.Stream })] =
-		last(Rec(record.Stream, "st", Pair("id-1", "p"), Pair("id-2", "q")).InNameOrder(), "2")
-	b.Held["0"][slices.IndexFunc(b.Held["0"], func(r Record) bool { return r.Type == record.Stream })] =
-		last(Rec(record.Stream, "st", Pair("id-1", "p")).InNameOrder(), "3")
 	return a, b
 }

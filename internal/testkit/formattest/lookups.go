@@ -16,7 +16,7 @@ func CheckLookups(t testing.TB, src format.Source, db string) {
 	t.Helper()
 	seeker, ok := format.As[format.Seeker](src)
 	if !ok {
-		t.Fatal("the source seeks nothing")
+		t.Fatal("the source does not seek")
 	}
 	var seen, sought record.TypeSet
 	all := Records(t, src, db, &format.Env{Now: fixtures.Clock, TempDir: t.TempDir()})

@@ -105,12 +105,7 @@ func (c *Client) Reply() (any, error) {
 // Strings is Must for commands whose reply is a list of strings.
 func (c *Client) Strings(t testing.TB, args ...string) []string {
 	t.Helper()
-	list, _ := c.Must(t, args...).([]any)
-	out := make([]string, len(list))
-	for i, v := range list {
-		out[i] = Text(v)
-	}
-	return out
+	return texts(c.Must(t, args...))
 }
 
 // Text formats a reply as text.

@@ -136,21 +136,12 @@ func Command(r *rand.Rand, patterns []string) []string {
 		}
 		for i, w := range words[1:] {
 			words[i+1] = word(r, w)
-			if i := strings.TrimPrefix(w, "#"); i != w {
-				words[i0(words, w)] = "#" + word(r, i)
+			if rest, ok := strings.CutPrefix(w, "#"); ok {
+				words[i+1] = "#" + word(r, rest)
 			}
 		}
 		return words
 	}
-}
-
-func i0(words []string, w string) int {
-	for i := range words {
-		if words[i] == w {
-			return i
-		}
-	}
-	return 0
 }
 
 // newer are commands of newer servers, by a command that only these servers have.
@@ -216,10 +207,7 @@ func Otherwise(words []string) bool {
 		}
 		return n
 	}
-	repeated := false
-	for _, w := range words[1:] {
-		repeated = repeated || count(w) > 1
-	}
+	repeated := slices.ContainsFunc(words[1:], func(w string) bool { return count(w) > 1 })
 	late := false // from 2^48 ms on, which Redis refuses and Valkey takes
 	for i, most := range map[int]int{slices.Index(words, "EXAT"): 11, slices.Index(words, "PXAT"): 14} {
 		late = late || i > 0 && i+1 < len(words) && len(words[i+1]) > most

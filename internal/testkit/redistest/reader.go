@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -69,9 +68,7 @@ func elements(t testing.TB, r *record.Walker, h *record.Header) []string {
 		}
 	}
 	switch typ {
-	case record.Set:
-		sort.Strings(out)
-	case record.Hash, record.ZSet:
+	case record.Set, record.Hash, record.ZSet:
 		slices.Sort(out)
 	case record.Stream:
 		out = append(append(out, last), sortGroups(groups)...)
@@ -112,25 +109,12 @@ func entryLine(t testing.TB, e *record.Element) string {
 // Diff lists up to most differences between two sets of records.
 func Diff(want, got map[string]string, most int) []string {
 	var out []string
-	cut := func(s string) string {
-		if len(s) > 600 {
-			return s[:600] + "…"
-		}
-		return s
-	}
-	var keys []string
-	for k := range want {
-		keys = append(keys, k)
-	}
-	for k := range got {
-		if _, ok := want[k]; !ok {
-			keys = append(keys, k)
-		}
-	}
-	sort.Strings(keys)
-	for _, k := range keys {
+	all := map[string]string{}
+	maps.Copy(all, want)
+	maps.Copy(all, got)
+	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if want[k] != got[k] && len(out) < most {
-			out = append(out, strings.Join([]string{strconv.Quote(k), "want " + cut(want[k]), "got  " + cut(got[k])}, "\n\t"))
+			out = append(out, fmt.Sprintf("%q\n\twant %.600s\n\tgot  %.600s", k, want[k], got[k]))
 		}
 	}
 	return out

@@ -178,7 +178,7 @@ func TestDamage(t *testing.T) {
 		"{}\n":                              "not a patch",
 		`{"kvferry_patch":2}` + "\n":        "version 2",
 		string(whole) + "x":                 "something follows",
-		swap(whole, `"puts":9`, `"puts":7`): "other operations than its end says",
+		swap(whole, `"puts":9`, `"puts":7`): "the number of operations differs",
 		swap(whole, `"op":"expire"`, `"op":"expires"`):               "is not known",
 		swap(whole, `"type":"zset"`, `"type":"zzet"`):                "line",
 		swap(whole, `"field":"f",`, ``):                              "not one of its type",

@@ -91,7 +91,7 @@ func (r *Reader) next() error {
 	case r.line.SHA256 != r.Sum():
 		return r.wrong("wrong checksum: the file was changed or is damaged")
 	case r.line.Counts == nil || *r.line.Counts != r.counts:
-		return r.wrong("the file has other operations than its end says")
+		return r.wrong("the number of operations differs from the count at the end of the file")
 	}
 	if _, err := r.in.in.ReadByte(); err == nil {
 		return r.wrong("something follows the end")

@@ -127,7 +127,7 @@ type LinkError struct{ Err error }
 func (e LinkError) Unwrap() error { return e.Err }
 
 func (e LinkError) Error() string {
-	return fmt.Sprintf("%v each of the %s times that it began to send its data; its log says why, such as a value that it cannot send to this replica "+
+	return fmt.Sprintf("%v in each of %s attempts to send its data; see its log for the reason, such as a value that it cannot send to this replica  "+
 		"or client-output-buffer-limit; --scan reads it key by key, without such a link", Closed(e.Err), record.Number(Attempts))
 }
 
@@ -135,7 +135,7 @@ func (e LinkError) Error() string {
 type MovedError int
 
 func (n MovedError) Error() string {
-	return record.Count(int64(n), "slot") + " moved between servers of the cluster while kvferry read them: keys may be missing, or there twice; " +
+	return record.Count(int64(n), "slot") + " moved between servers of the cluster while kvferry read them: keys may be missing or duplicated; " +
 		"run the command again when no slots move, or with --scan, which lists the keys again"
 }
 
@@ -163,11 +163,11 @@ var hints = []struct{ sign, todo string }{
 	{"NOAUTH", "put the password in KVFERRY_PASSWORD or a file that --password-file names"},
 	{"invalid password", "the password is wrong"},
 	{"without any password configured", "the server has no password: unset KVFERRY_PASSWORD"},
-	{"OOM ", "the server's memory is full: raise its maxmemory, or leave something out; what was written stays"},
+	{"OOM ", "the server's memory is full: raise its maxmemory, or write less data; written data stays"},
 	{"ERR Function ", "a library of another name has that function: delete it on the server with FUNCTION DELETE"},
 	{"READONLY", "this is a replica that takes no writes: use its master"},
 	{"MISCONF", "the server cannot save to its disk and refuses writes: look at its log"},
-	{"NOPERM", "the user lacks permissions: `kvferry help live` lists those that each use needs"},
+	{"NOPERM", "the user lacks permissions: `kvferry help live` lists the permissions for each use"},
 	{"CROSSSLOT", "this is a server of a cluster: write redis+cluster://"},
 	{"MOVED", "this is a server of a cluster: write redis+cluster://"},
 	{"SELECT is not allowed", "clusters before Valkey 9 have only database 0: end the address with /0 to put one database there"},

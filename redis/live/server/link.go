@@ -28,7 +28,7 @@ const (
 type SilenceError struct{ time.Duration }
 
 func (e SilenceError) Error() string {
-	return fmt.Sprintf("the connection is open, but the server has sent nothing for %s: it is stopped, cut off or busy; look at its state and start again",
+	return fmt.Sprintf("the connection is open, but the server sent no data for %s: it is stopped, cut off or busy; check its state and start again",
 		e.Duration)
 }
 
@@ -65,7 +65,7 @@ func (o *Options) dial(ctx context.Context, host string) (*Link, error) {
 			if until := o.hush.Load(); now.UnixNano() < until || !o.hush.CompareAndSwap(until, now.Add(noticed).UnixNano()) {
 				return
 			}
-			o.Notice(fmt.Sprintf("%s: no word from %s for %s; still waiting", o.Shown, host, after))
+			o.Notice(fmt.Sprintf("%s: no data from %s for %s; still waiting", o.Shown, host, after))
 		}
 	}
 	return l, nil

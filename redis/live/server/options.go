@@ -103,9 +103,9 @@ func (o *Options) shakeHands(ctx context.Context) error {
 	case err == nil, ctx.Err() != nil:
 		return context.Cause(ctx)
 	case in.Err() != nil:
-		return fmt.Errorf("no answer to a TLS handshake in %s: no TLS there? use %s", handshakeTimeout, Scheme(!o.TLS, o.Cluster))
+		return fmt.Errorf("no TLS handshake in %s: if the server has no TLS, use %s", handshakeTimeout, Scheme(!o.TLS, o.Cluster))
 	case errors.As(err, &record):
-		return fmt.Errorf("%w: no TLS there? use %s", err, Scheme(!o.TLS, o.Cluster))
+		return fmt.Errorf("%w: if the server has no TLS, use %s", err, Scheme(!o.TLS, o.Cluster))
 	}
 	return err
 }

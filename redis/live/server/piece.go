@@ -81,7 +81,7 @@ func (e *PieceEnding) Holds(reply any) bool {
 // altered returns the error for a temporary name with a wrong number of elements.
 func (e *PieceEnding) altered(count any) error {
 	n, _ := count.(int64)
-	return fmt.Errorf("key %s: its temporary name %s holds %s of the %s elements sent: another client or an eviction deleted it meanwhile "+
-		"(FLUSHALL, FLUSHDB, DEL, maxmemory); the key itself was not changed; stop what deletes keys, then convert again",
+	return fmt.Errorf("key %s: its temporary name %s holds %s of the %s elements sent: another client or an eviction deleted it during the run "+
+		"(FLUSHALL, FLUSHDB, DEL, maxmemory); the key itself was not changed; stop the deletion of keys, then convert again",
 		record.Quote(e.Key), e.Name, record.Number(n), record.Number(e.Most))
 }

@@ -77,7 +77,7 @@ func TestPieces(t *testing.T) {
 		"both are gone":          {[]string{":0 :1 :1 :2", ":0 :0"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp|HLEN key", "holds 0 of the 2 elements", ""},
 		"an older key":           {[]string{":0 :1 :1 :2", ":0 -WRONGTYPE_it"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp|HLEN key", "holds 0 of the 2 elements", ""},
 		"loading, then there":    {[]string{":0 :1 :1 :2", "-LOADING_it", ":1 +OK"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp|EXISTS tmp|" + end, "", ""},
-		"nobody knows":           {[]string{":0 :1 :1 :2", "-MOVED_1_other:1"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp", "may or may not be there", ""},
+		"nobody knows":           {[]string{":0 :1 :1 :2", "-MOVED_1_other:1"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp", "its state is unknown", ""},
 		"moved in the middle":    {[]string{":0 -MOVED_1_other:1 :1 :2 +OK"}, all, "", "DEL tmp|HSET tmp a 1"},
 		"busy for a moment":      {[]string{":0 :1 -TRYAGAIN_now", ":1 :2 +OK"}, begin + "|" + go1 + "|" + go1 + "|" + count + "|" + end, "", ""},
 		"refused":                {[]string{":0 -OOM_command_not_allowed"}, begin, "OOM command", ""},

@@ -69,7 +69,7 @@ func (s *Server) firstAnswer(ctx context.Context) error {
 	defer cancel()
 	err := s.identify(within)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("it does not answer within %s: is it a server of Redis, and not stopped or busy?", firstAnswer)
+		return fmt.Errorf("no answer within %s: check that it is a Redis server, and not stopped or busy", firstAnswer)
 	}
 	return err
 }
@@ -275,4 +275,4 @@ func (s *Server) sameRun(conn redis.Conn, host string) error {
 	return err
 }
 
-var errRestarted = errors.New("the server restarted while kvferry wrote to it: what it had not saved is lost; run the command again")
+var errRestarted = errors.New("the server restarted while kvferry wrote to it: writes that it had not saved are lost; run the command again")

@@ -139,7 +139,7 @@ func TestSilence(t *testing.T) {
 			Awaits: func() bool { return due }, notice: func(after time.Duration) { told = append(told, after) }}
 		var silent SilenceError
 		if _, err := l.Read(make([]byte, 1)); !errors.As(err, &silent) ||
-			!strings.Contains(err.Error(), "has sent nothing for 200ms") || IsBroken(err) {
+			!strings.Contains(err.Error(), "the server sent no data for 200ms") || IsBroken(err) {
 			t.Error(err)
 		}
 		if due != (len(told) == 1 && told[0] == l.noticed) {

@@ -193,7 +193,7 @@ func ask(conn redis.Conn, command string, key []byte) (any, error) {
 	case errors.As(err, &refused) && strings.HasPrefix(string(refused), "WRONGTYPE"):
 		return nil, nil
 	case errors.As(err, &refused):
-		return nil, FinalError{Err: fmt.Errorf("%s was being written and may or may not be there: the server says %w", key,
+		return nil, FinalError{Err: fmt.Errorf("%s was being written, and its state is unknown: error from the server: %w", key,
 			refused)}
 	}
 	return reply, Parsed(err)

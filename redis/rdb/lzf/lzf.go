@@ -8,7 +8,7 @@ const maxRatio = 88
 
 var (
 	errReach = errors.New("compressed string: refers to bytes outside of it")
-	errSize  = errors.New("compressed string: its length is not what it says")
+	errSize  = errors.New("compressed string: its length differs from the recorded length")
 )
 
 // Append appends the decompressed src, which must have n bytes. A control byte below 32 starts a literal; any other

@@ -68,10 +68,10 @@ type Reader struct {
 var (
 	errEnd   = errors.New("does not end in FF")
 	errEntry = errors.New("an entry reaches beyond the end")
-	errCount = errors.New("the number of entries is not what it says")
-	errTail  = errors.New("the last entry is not where it says")
+	errCount = errors.New("the number of entries differs from the header")
+	errTail  = errors.New("the last entry is not at the offset in the header")
 	errOrder = errors.New("integers do not ascend")
-	errBack  = errors.New("an entry gives a wrong length for the one before")
+	errBack  = errors.New("an entry has a wrong length of the previous entry")
 	errBytes = errors.New("an entry has an unknown encoding")
 	errOdd   = errors.New("ends within an element")
 )
@@ -124,7 +124,7 @@ func (p *Reader) openZiplist() error {
 		return record.Short(0, "ziplist", ziplistHead+1, len(p.b))
 	}
 	if n := binary.LittleEndian.Uint32(p.b); uint64(n) != uint64(len(p.b)) {
-		return fmt.Errorf("says that it has %s bytes, but has %s", record.Number(n), record.Number(len(p.b)))
+		return fmt.Errorf("the header gives a size of %s bytes, but it has %s", record.Number(n), record.Number(len(p.b)))
 	}
 	tail := binary.LittleEndian.Uint32(p.b[4:])
 	if tail >= uint32(len(p.b)) {
@@ -143,7 +143,7 @@ func (p *Reader) openListpack() error {
 		return record.Short(0, "listpack", listpackHead+1, len(p.b))
 	}
 	if n := binary.LittleEndian.Uint32(p.b); uint64(n) != uint64(len(p.b)) {
-		return fmt.Errorf("says that it has %s bytes, but has %s", record.Number(n), record.Number(len(p.b)))
+		return fmt.Errorf("the header gives a size of %s bytes, but it has %s", record.Number(n), record.Number(len(p.b)))
 	}
 	if n := binary.LittleEndian.Uint16(p.b[4:]); n != countMany {
 		p.count = int(n)

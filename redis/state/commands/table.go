@@ -63,7 +63,7 @@ func Do(s *state.Server, args [][]byte) error {
 
 // cmdProducers is XCFGSET and XIDMPRECORD: what streams remember of idempotent producers changes no record.
 func cmdProducers(_ *state.Server, a [][]byte) error {
-	return &state.UnsupportedError{Command: name(a[0]), Why: "records have no place for what a stream remembers of idempotent producers", Near: true}
+	return &state.UnsupportedError{Command: name(a[0]), Why: "records cannot hold a stream's state of idempotent producers", Near: true}
 }
 
 // name returns how errors call a command.

@@ -36,7 +36,7 @@ func (e *MendedError) Unproved() string {
 	case e.Whole && e.Counted:
 		return "that the blocks are in their order, but for the order of their rows"
 	case e.Whole:
-		return "that the blocks are in their order, but for the order of their rows, and that none of their rows is missing: no property counts them"
+		return "that the blocks are in their order, but for the order of their rows, and that no rows are missing: the properties do not count them"
 	}
 	return "that no block is missing"
 }

@@ -261,7 +261,7 @@ func (b *builder) Adopt(tables []store.Table) error {
 			return fmt.Errorf("adopt a finished table: %w", err)
 		}
 		if st.Size() != t.Bytes {
-			return fmt.Errorf("adopt %s: %s bytes, the journal says %s", filepath.Join(b.dir, t.File), record.Number(st.Size()),
+			return fmt.Errorf("adopt %s: %s bytes, but %s in the journal", filepath.Join(b.dir, t.File), record.Number(st.Size()),
 				record.Number(t.Bytes))
 		}
 	}

@@ -262,7 +262,7 @@ func TestAdoptRefuses(t *testing.T) {
 		want string
 	}{
 		{"missing", func(t *store.Table) { t.File = "run-0-000009-0000000000000000-000000.tmp" }, "no such file"},
-		{"another size", func(t *store.Table) { t.Bytes++ }, "the journal says"},
+		{"another size", func(t *store.Table) { t.Bytes++ }, "in the journal"},
 		{"outside", func(t *store.Table) { t.File = "run-/../../x.tmp" }, "not the name"},
 		{"other file", func(t *store.Table) { t.File = "CURRENT" }, "not the name"},
 		{"unknown family", func(t *store.Table) { t.Keyspace = "nope" }, `"nope"`},

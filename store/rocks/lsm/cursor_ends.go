@@ -68,13 +68,13 @@ func (c *Cursor) aboveSmallest() bool {
 // unless a part of the table is missing, and continues, because rows were returned already.
 func (c *Cursor) otherEnd(what string, bound []byte) bool {
 	err := c.T.Fail(record.NoOffset, FieldIdentity,
-		fmt.Errorf("the MANIFEST says that the %s key is %s, it is %s", what, record.Quote(bound), record.Quote(c.User())))
+		fmt.Errorf("the %s key is %s by the MANIFEST, but %s in the table", what, record.Quote(bound), record.Quote(c.User())))
 	if !c.salvages() {
 		return c.stop(base.BlockError(err))
 	}
 	if c.T.skips.skippedNone() && c.T.skips.First(WholeTable) {
 		c.ks.Env.Report(record.Finding{Kind: record.FindForeignTable, Severity: record.Error, Keyspace: c.ks.name,
-			Place: record.Place{File: c.T.Name, Off: record.NoOffset, Level: c.T.Level}, Detail: Reason(err) + "; its rows are read all the same"})
+			Place: record.Place{File: c.T.Name, Off: record.NoOffset, Level: c.T.Level}, Detail: Reason(err) + "; kvferry reads its rows nevertheless"})
 	}
 	return true
 }

@@ -128,7 +128,7 @@ func (ks *Keyspace) undeleted(t *Table, err error) {
 		return
 	}
 	g := t.gap(nil)
-	ks.Unread(t.Place(off), int64(t.info.RangeDel.Size), err, fmt.Sprintf("%s; the range tombstones of this table are missing, so what they deleted is still there: keys %s%s",
+	ks.Unread(t.Place(off), int64(t.info.RangeDel.Size), err, fmt.Sprintf("%s; the range tombstones of this table are missing, so rows that they deleted reappear: keys %s%s",
 		Reason(err), &g, ks.comeBack(t, &g)))
 }
 
@@ -198,7 +198,7 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 
 // mended reports that a damaged index was replaced, and what is not proved without it.
 func (ks *Keyspace) mended(t *Table, h blocks.Handle, m *blocks.MendedError, err error) {
-	what := fmt.Sprintf("%s; the rows are read from %s that have checksums of their own", Reason(err),
+	what := fmt.Sprintf("%s; kvferry reads the rows from %s, which have their own checksums", Reason(err),
 		record.Count(int64(m.Blocks), "block"))
 	if m.Rest != nil {
 		g := t.gap(nil)
@@ -314,5 +314,5 @@ func (ks *Keyspace) comeBack(t *Table, g *gap) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
+	return fmt.Sprintf("; older tables with such keys: %d; rows deleted or changed since then keep their old state there", n)
 }

@@ -324,7 +324,7 @@ func TestSalvageEveryLength(t *testing.T) {
 func TestSalvageTableFindings(t *testing.T) {
 	dir, _, _ := tombstoneDB(t, testsst.Spec{BlockSize: 200})
 	older := func(n int) string {
-		return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
+		return fmt.Sprintf("; older tables with such keys: %d; rows deleted or changed since then keep their old state there", n)
 	}
 	const missing = "the MANIFEST lists this file, but it does not exist; its rows are missing: keys from "
 	for _, c := range []struct {
@@ -379,8 +379,8 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	d.File(name, b)
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
 	wantRows(t, db, 0, "a=old aa=own b=old m=new z=old")
-	const want = `; the range tombstones of this table are missing, so what they deleted is still there: keys from "a" up to "m"` +
-		`; older tables with such keys: 1, in which what was deleted or changed since stands as it was`
+	const want = `; the range tombstones of this table are missing, so rows that they deleted reappear: keys from "a" up to "m"` +
+		`; older tables with such keys: 1; rows deleted or changed since then keep their old state there`
 	if len(*found) != 1 || (*found)[0].Place.Off != int64(at) ||
 		!strings.HasPrefix((*found)[0].Detail, "range_del: checksum mismatch") ||
 		!strings.HasSuffix((*found)[0].Detail, want) {
@@ -473,7 +473,7 @@ func TestSalvageStray(t *testing.T) {
 		kinds = append(kinds, f.Kind+" "+f.Place.File)
 	}
 	if got := strings.Join(kinds, ", "); got != "unreferenced-table 000008.sst, missing-file "+name ||
-		!strings.HasSuffix((*found)[0].Detail, "the tables and logs that are listed, of which "+name+" cannot be read") {
+		!strings.HasSuffix((*found)[0].Detail, "the tables and logs that are listed, although "+name+" cannot be read") {
 		t.Errorf("findings %+v", *found)
 	}
 }

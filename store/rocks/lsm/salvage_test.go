@@ -188,7 +188,7 @@ func TestSalvageGap(t *testing.T) {
 	}
 	for at, want := range map[string][2]string{
 		"000010.sst@0": {"block: checksum mismatch: ", `; its rows are missing: keys from "key0000" up to "key0004"`},
-		"000013.sst@0": {"block: checksum mismatch: ", `; its rows are missing: keys from "key0000" up to "key0077"; older tables with such keys: 2, in which what was deleted or changed since stands as it was`},
+		"000013.sst@0": {"block: checksum mismatch: ", `; its rows are missing: keys from "key0000" up to "key0077"; older tables with such keys: 2; rows deleted or changed since then keep their old state there`},
 	} {
 		if d := details[at]; !strings.HasPrefix(d, want[0]) || !strings.HasSuffix(d, want[1]) {
 			t.Errorf("%s: %s\nwant %s", at, d, want)
@@ -227,7 +227,7 @@ func TestSalvageTombstone(t *testing.T) {
 	d.File(name, b)
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
 	wantRows(t, db, 0, "a=old b=old")
-	if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; older tables with such keys: 1, ") {
+	if len(*found) != 1 || !strings.Contains((*found)[0].Detail, "; older tables with such keys: 1; rows ") {
 		t.Errorf("findings %+v", *found)
 	}
 }
@@ -437,7 +437,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 	if len(set) == 1 && set[0].what == partFooter {
 		if len(*found) == 0 { // unused bytes
 			set = nil
-		} else if f := (*found)[0]; strings.Contains(f.Detail, "checksums of their own") { // the index is elsewhere
+		} else if f := (*found)[0]; strings.Contains(f.Detail, "their own checksums") { // the index is elsewhere
 			set[0].part = &part{file: file, h: blocks.Handle{Off: uint64(f.Place.Off)}, lost: []map[entryID]bool{nil}}
 		} else { // where the footer says that something is
 			p := *set[0].part

@@ -49,7 +49,7 @@ func (e *Edit) blobFile(f *base.Fields, addition bool) Blob {
 		if tag&FileNotIgnorable != 0 {
 			b.Err = base.Unsupported("the blob file has custom field %d", tag)
 		} else {
-			e.pass(record.Note, "field %d of a blob file is not known; engines that do not know it pass over it, too", tag)
+			e.pass(record.Note, "unknown field %d of a blob file; engines also ignore it if they do not know it", tag)
 		}
 	}
 	return b

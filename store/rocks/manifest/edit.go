@@ -173,7 +173,7 @@ func (e *Edit) skipField(f *base.Fields, tag uint32) {
 	case tag&TagIgnorable != 0:
 		f.Prefixed("ignorable field")
 		if tag > TagLastIgnorable {
-			e.pass(record.Note, "version edit tag %d is not known; engines that do not know it pass over it, too", tag)
+			e.pass(record.Note, "unknown version edit tag %d; engines also ignore it if they do not know it", tag)
 		}
 	default:
 		f.Fail("tag", base.Unsupported("version edit tag %d", tag))
@@ -257,7 +257,7 @@ func (e *Edit) customFields(f *base.Fields, t *Table) {
 		case tag&FileNotIgnorable != 0:
 			t.Err = base.Unsupported("the table has custom field %d", tag)
 		case tag > FileLastIgnorable:
-			e.pass(record.Note, "custom field %d of a table is not known; engines that do not know it pass over it, too", tag)
+			e.pass(record.Note, "unknown custom field %d of a table; engines also ignore it if they do not know it", tag)
 		}
 	}
 }

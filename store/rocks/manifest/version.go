@@ -254,7 +254,7 @@ func (v *Version) complete() error {
 	v.Families[0].setDefault()
 	for _, f := range v.Sorted() {
 		if f.Comparator == "" {
-			return base.Corrupt(v.Path, v.Size, "comparator", fmt.Errorf("column family %q has none", f.Name))
+			return base.Corrupt(v.Path, v.Size, "comparator", fmt.Errorf("column family %q has no comparator", f.Name))
 		}
 	}
 	return nil

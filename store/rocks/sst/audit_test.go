@@ -129,7 +129,7 @@ func TestAuditGap(t *testing.T) {
 func TestAuditNoRows(t *testing.T) {
 	none := func([]blocks.Handle, [][]byte) ([]blocks.Handle, [][]byte) { return nil, nil }
 	for name, spec := range map[string]testsst.Spec{"entries by": {EditIndex: none},
-		"names no block": {EditIndex: none, LevelDB: true}} {
+		"lists no block": {EditIndex: none, LevelDB: true}} {
 		r := memoryReader(testsst.MakeTable(t, spec, testsst.SomeEntries(3)), Options{LevelDB: spec.LevelDB})
 		if err := countAll(r, 0, 9, nil); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

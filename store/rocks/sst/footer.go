@@ -152,7 +152,7 @@ func (r *Reader) checkOwn(tail []byte) error {
 	footer := f.appendFooter(nil, metaindex, index)
 	if !bytes.HasSuffix(tail, footer) || handleEnd(metaindex) != index.Off ||
 		handleEnd(index) != uint64(r.file.Size)-uint64(len(footer)) {
-		return r.Fail(r.file.Size-int64(len(footer)), "footer", errors.New("it is not the one that was written"))
+		return r.Fail(r.file.Size-int64(len(footer)), "footer", errors.New("it differs from the footer that was written"))
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 // All engines write data blocks back to back from the start of the file, with one index entry for each. So an index
 // whose blocks leave a gap has lost an entry or points to a wrong block, even if its checksum matches.
 var (
-	errGap     = errors.New("the index does not name the block that stands here")
-	errNoBlock = errors.New("the index names no block, and no engine writes a table without rows")
-	errTwice   = errors.New("the index names another block in place of the one that stands here")
+	errGap     = errors.New("the index does not list the block at this offset")
+	errNoBlock = errors.New("the index lists no block, but engines never write a table without rows")
+	errTwice   = errors.New("the index lists a different block in place of the block at this offset")
 )
 
 // maxFaults bounds the faults kept for an index block.

@@ -236,7 +236,7 @@ func (r *Reader) setGlobalSeq() error {
 	r.info.UseFixed, r.info.FixedSeq = true, r.opts.Sequence
 	if p.GlobalSeq != 0 && p.GlobalSeq != r.opts.Sequence {
 		return r.Fail(record.NoOffset, "properties",
-			fmt.Errorf("%s is %d, the MANIFEST says %d", propGlobalSeq, p.GlobalSeq, r.opts.Sequence))
+			fmt.Errorf("%s is %d, but %d in the MANIFEST", propGlobalSeq, p.GlobalSeq, r.opts.Sequence))
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func TestIngested(t *testing.T) {
 		}
 	}
 	b := testsst.MakeTable(t, testsst.Spec{External: true, GlobalSeq: 5}, testsst.SomeEntries(5))
-	if _, err := memoryReader(b, Options{Sequence: 6}).Open(); err == nil || !strings.Contains(err.Error(), "the MANIFEST says 6") {
+	if _, err := memoryReader(b, Options{Sequence: 6}).Open(); err == nil || !strings.Contains(err.Error(), "but 6 in the MANIFEST") {
 		t.Errorf("%v", err)
 	}
 	if info, err := memoryReader(b, Options{Unlisted: true}).Open(); err != nil || !info.External || info.UseFixed {

@@ -50,7 +50,7 @@ func (r *Reader) mark(f io.WriterAt, h blocks.Handle, seq uint64) error {
 		err = blocks.ErrEntry
 	}
 	if err != nil {
-		return fmt.Errorf("%s: the last block is none of a Writer's: %w", r.file.Path, err)
+		return fmt.Errorf("%s: the last block was not written by a Writer: %w", r.file.Path, err)
 	}
 	stored, whole, sum := binary.LittleEndian.Uint32(b[h.Size+1:]), false, uint32(0)
 	for _, n := range []uint64{0, seq} {

@@ -51,12 +51,12 @@ func TestOwnFooter(t *testing.T) {
 			}
 		}
 		longer := slices.Concat(table[:len(table)-size], []byte{0}, table[len(table)-size:])
-		if _, err := memoryReader(longer, o).Open(); err == nil || !strings.Contains(err.Error(), "it is not the one that was written") {
+		if _, err := memoryReader(longer, o).Open(); err == nil || !strings.Contains(err.Error(), "it differs from the footer that was written") {
 			t.Errorf("format %d, a byte before the footer: %v", format, err)
 		}
 	}
 	other := testsst.MakeTable(t, testsst.Spec{}, testsst.SomeEntries(5)) // the index stands before the metaindex
-	if _, err := memoryReader(other, Options{Own: true}).Open(); err == nil || !strings.Contains(err.Error(), "it is not the one that was written") {
+	if _, err := memoryReader(other, Options{Own: true}).Open(); err == nil || !strings.Contains(err.Error(), "it differs from the footer that was written") {
 		t.Errorf("another writer's table: %v", err)
 	}
 }
