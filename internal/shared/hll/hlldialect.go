@@ -97,6 +97,37 @@ func (Strings) Unchanged(batch []record.Record, elems []record.Element) int {
 	return len(batch)
 }
 
+// Native is the native type, in records, of a string that its source marks as a HyperLogLog.
+const Native = "hyperloglog"
+
+// IsMarked reports whether a string is written as Marked: its source marks it as a HyperLogLog, and it is Raw. Kvrocks'
+// HyperLogLogs have another dialect.
+func IsMarked(native string, s []byte) bool { return native == Native && DialectOf(s) == Raw }
+
+// Note reports a note about a string that an engine may count differently from its source. counts is the dialect that the
+// engine counts.
+func Note(engine string, counts Dialect, native string, s []byte, report func(record.Loss)) {
+	d := DialectOf(s)
+	if d == NoDialect { // as nearly all are
+		return
+	}
+	l := record.Loss{Kind: record.LossHyperLogLog, Note: true}
+	keeps := engine + " keeps it as a string and cannot count it"
+	switch {
+	case d == HYLL && counts == HYLL, counts == Marked && IsMarked(native, s):
+		return
+	case d == Raw && counts == Raw:
+		l.Detail = "it has the size of a HyperLogLog; if another engine wrote it, it still counts, but elements added again may count twice"
+	case d == Raw && counts == Marked:
+		l.Detail = "it has the size of a HyperLogLog, but the source does not mark it as one; " + keeps
+	case d == Raw:
+		l.Detail = "it has the size of a HyperLogLog of Pika; " + keeps
+	default:
+		l.Detail = "a HyperLogLog as in Redis; " + keeps
+	}
+	report(l)
+}
+
 // staleHeader starts a dense HyperLogLog of Redis with a stale cached count.
 const staleHeader = "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
 
