@@ -67,14 +67,13 @@ func pfAdd(value []byte, members [][]byte) (out []byte, changed bool, err error)
 	return h, changed, nil
 }
 
-// markHLL sets Ardb's mark of a stale count in HyperLogLogs of Redis, and reports the effect on other
-// dialects.
-func markHLL(batch []record.Element, report func(record.Loss)) {
-	hll.Engine{Name: "Ardb", Counts: hll.HYLL}.Notes(batch, report)
+// markHLL sets Ardb's mark of a stale count in HyperLogLogs of Redis.
+func markHLL(_ *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	for i := range batch {
 		if RedisStale(batch[i].Value) {
 			batch[i].Value = FromRedis(batch[i].Value)
 			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the flag for a stale count is converted to Ardb's"})
 		}
 	}
+	return batch
 }
