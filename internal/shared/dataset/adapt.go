@@ -30,6 +30,9 @@ var PikaStreamLosses = []record.LossInfo{
 	{Kind: record.LossBlankStream, Types: record.Of(record.Stream), Text: "A stream never had an entry, for example one made by XGROUP CREATE. Pika would treat it as deleted; it is left out."},
 }
 
+// LastSecond is the last second that 32 bits can represent, in 2038.
+const LastSecond = math.MaxInt32
+
 // Adapter adapts records to the limits of a target: it keeps, changes or drops them and their elements. It implements this part
 // of format.Target.
 type Adapter struct {
@@ -270,4 +273,13 @@ func (a *Adapter) holdsGroup(e *record.Element, report func(record.Loss)) bool {
 	report(record.Loss{Kind: record.LossStreamGroups, Drops: true,
 		Detail: fmt.Sprintf("group %s: pending %s, which belongs to no consumer", record.Quote(e.Name), id)})
 	return false
+}
+
+// ExpirySeconds returns the expiry of a record in seconds, rounded up; 0 is never, or less than a second before 1970.
+func ExpirySeconds(h *record.Header) (int64, error) {
+	s := record.CeilSeconds(h.ExpireMS)
+	if s > LastSecond || s < math.MinInt32 {
+		return 0, fmt.Errorf("%s %s: expiry of %d s does not fit 32 bits", h.Type, record.Quote(h.Key), s)
+	}
+	return s, nil
 }

@@ -34,69 +34,6 @@ func DialectOf(s []byte) Dialect {
 	return NoDialect
 }
 
-// Engine is the target of a string: its name in messages and the dialect that it counts.
-type Engine struct {
-	Name   string
-	Counts Dialect
-}
-
-// Note returns the note about a string that an engine may count differently from its source; false without a
-// note.
-func (e Engine) Note(s []byte) (record.Loss, bool) {
-	l := record.Loss{Kind: record.LossHyperLogLog, Note: true}
-	switch d := DialectOf(s); {
-	case d == NoDialect || d == HYLL && e.Counts == HYLL:
-		return record.Loss{}, false
-	case d == Raw && e.Counts == Raw:
-		l.Detail = "it has the size of a HyperLogLog; if another engine wrote it, it still counts, but elements added again may count twice"
-	case d == Raw && e.Counts == Marked:
-		l.Detail = "it has the size of a HyperLogLog, but the source does not mark it as one; " + e.keeps()
-	case d == Raw:
-		l.Detail = "it has the size of a HyperLogLog of Pika; " + e.keeps()
-	default:
-		l.Detail = "a HyperLogLog as in Redis; " + e.keeps()
-	}
-	return l, true
-}
-
-func (e Engine) keeps() string { return e.Name + " keeps it as a string and cannot count it" }
-
-// Notes reports the notes about the strings of a batch.
-func (e Engine) Notes(batch []record.Element, report func(record.Loss)) {
-	for i := range batch {
-		if DialectOf(batch[i].Value) == NoDialect { // as nearly all are
-			continue
-		}
-		if l, ok := e.Note(batch[i].Value); ok {
-			report(l)
-		}
-	}
-}
-
-// Without returns the number of strings before the first HyperLogLog.
-func Without(batch []record.Record, elems []record.Element) int {
-	for i := range batch {
-		if DialectOf(elems[batch[i].First].Value) != NoDialect {
-			return i
-		}
-	}
-	return len(batch)
-}
-
-// Strings is part of a target that keeps all strings unchanged, except HyperLogLogs and strings expired before
-// 1970.
-type Strings struct{}
-
-// Unchanged implements format.Target.
-func (Strings) Unchanged(batch []record.Record, elems []record.Element) int {
-	for i := range batch {
-		if batch[i].ExpireMS < 0 || DialectOf(elems[batch[i].First].Value) != NoDialect {
-			return i
-		}
-	}
-	return len(batch)
-}
-
 // Native is the native type, in records, of a string that its source marks as a HyperLogLog.
 const Native = "hyperloglog"
 
