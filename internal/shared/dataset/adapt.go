@@ -275,6 +275,29 @@ func (a *Adapter) holdsGroup(e *record.Element, report func(record.Loss)) bool {
 	return false
 }
 
+// Beyond lists the losses of records that exceed a limit of the target by the least, if the source can have such records.
+func Beyond(from, to *format.Limits) (kinds []string) {
+	source, target := Adapter{Limits: *from, Own: true}, Adapter{Limits: *to}
+	k := []byte("k")
+	for _, t := range (from.Types & to.Types).Types() {
+		for _, h := range []record.Header{{}, {Key: make([]byte, to.MaxKey+1)}, {Key: []byte("a\x00b")},
+			{Key: k, Len: to.MaxElements + 1}, {Key: k, ExpireMS: 1000}, {Key: k, ExpireMS: 2e12 + 1},
+			{Key: k, ExpireMS: to.MaxExpireMS + 1000}} {
+			h.Type = t
+			same := h
+			if _, lost := source.limit(&same); !lost {
+				l, _ := target.limit(&h)
+				kinds = append(kinds, l.Kind)
+			}
+		}
+	}
+	e := record.Element{Score: 2 * to.MaxScore}
+	if source.holdsScore(&e, func(record.Loss) {}) {
+		target.holdsScore(&e, func(l record.Loss) { kinds = append(kinds, l.Kind) })
+	}
+	return kinds
+}
+
 // ExpirySeconds returns the expiry of a record in seconds, rounded up; 0 is never, or less than a second before 1970.
 func ExpirySeconds(h *record.Header) (int64, error) {
 	s := record.CeilSeconds(h.ExpireMS)

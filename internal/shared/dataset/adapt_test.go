@@ -177,6 +177,42 @@ func checkUnchanged(t *testing.T, l format.Limits) {
 	}
 }
 
+// TestBeyond: each limit of a target makes its losses possible, unless the source has the same limit.
+func TestBeyond(t *testing.T) {
+	for _, c := range []struct {
+		set  func(l *format.Limits)
+		want string
+	}{
+		{func(l *format.Limits) { l.MaxKey = 254 }, record.LossKeyTooLong},
+		{func(l *format.Limits) { l.EmptyKey = false }, record.LossEmptyKey},
+		{func(l *format.Limits) { l.NoInnerNUL = true }, record.LossInnerNUL},
+		{func(l *format.Limits) { l.MaxElements = math.MaxInt32 }, record.LossTooManyElements},
+		{func(l *format.Limits) { l.NoStreamExpiry = true }, record.LossStreamExpiry},
+		{func(l *format.Limits) { l.OnlyStrings = true }, LossCollectionExpiry},
+		{func(l *format.Limits) { l.Seconds = true }, record.LossExpiryMS},
+		{func(l *format.Limits) { l.MinExpireMS = 2e9 }, record.LossExpiryMS},
+		{func(l *format.Limits) { l.MaxExpireMS = LastSecond * 1000 }, record.LossExpiry2038},
+		{func(l *format.Limits) { l.MaxExpireMS = math.MaxUint32 * 1000 }, record.LossExpiry2106},
+		{func(l *format.Limits) { l.MaxScore = 1e13 }, record.LossScoreRange},
+	} {
+		from, to := open(), open()
+		c.set(&to)
+		kinds := slices.DeleteFunc(Beyond(&from, &to), func(kind string) bool { return kind == "" })
+		slices.Sort(kinds)
+		if got := strings.Join(slices.Compact(kinds), " "); got != c.want && got != c.want+" "+record.LossExpiryMS {
+			t.Errorf("possible are %q, want %s", got, c.want)
+		}
+		if kinds := slices.DeleteFunc(Beyond(&to, &to), func(kind string) bool { return kind == "" }); len(kinds) > 0 {
+			t.Errorf("%s: from a source with this limit %q are possible", c.want, kinds)
+		}
+	}
+	from, to := open(), open()
+	from.MaxElements, from.Unbounded, to.MaxElements = math.MaxInt32, record.Of(record.List), math.MaxInt32
+	if !slices.Contains(Beyond(&from, &to), record.LossTooManyElements) {
+		t.Error("an endless list fits a list that ends")
+	}
+}
+
 // TestAdapterAllocates: records and elements without losses are adapted without an allocation.
 func TestAdapterAllocates(t *testing.T) {
 	l := open()
