@@ -31,7 +31,7 @@ type limits struct {
 	natives  sync.Map // reply of the server by module type and version, "" if it accepts the values
 }
 
-// newLimits asks nothing of a server that Connect has not learned.
+// newLimits returns the limits of a connected server, without further requests.
 func newLimits(ctx context.Context, s *server.Server, verified bool) *limits {
 	all := new(Format).Limits()
 	l := &limits{Adapter: files.NewAdapter(all, s.Version, s.Name), ctx: ctx, server: s, verified: verified}

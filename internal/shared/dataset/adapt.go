@@ -42,8 +42,8 @@ type Adapter struct {
 	Own    bool        // the source has the same format: some names that only earlier servers made are kept
 	// NoStreams and Avoid are the detail and the advice of the loss of a stream; "" means the default.
 	NoStreams, Avoid string
-	// OddRecord returns losses of a record that format.Limits does not describe; nil if it has none. Odd does the same for the
-	// elements of a type, and returns the elements to keep. Both may be nil.
+	// OddRecord returns losses of a record that no limit in format.Limits causes. Odd handles the elements of a type in the same
+	// way and returns the elements to keep. Both may be nil.
 	OddRecord func(h *record.Header) []record.Loss
 	Odd       [record.NumTypes]func(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element
 }
