@@ -20,11 +20,8 @@ var (
 	errHLLBad = errors.New("damaged HyperLogLog")
 )
 
-// isHyperLogLog reports whether a string has the header of a HyperLogLog.
-func isHyperLogLog(s []byte) bool { return hll.Is(s) }
-
 // RedisStale reports whether a HyperLogLog carries Redis's mark of a stale count, which Ardb does not know.
-func RedisStale(s []byte) bool { return isHyperLogLog(s) && s[hllLast]&hllStale != 0 }
+func RedisStale(s []byte) bool { return hll.Is(s) && s[hllLast]&hllStale != 0 }
 
 // FromRedis returns a copy of a HyperLogLog with Redis's mark of a stale count turned into Ardb's.
 func FromRedis(s []byte) []byte {
@@ -37,7 +34,7 @@ func FromRedis(s []byte) []byte {
 // hllToRedis returns a string in Redis's form: in a copy of a HyperLogLog it moves the mark of a stale count. A
 // count without Ardb's mark is valid in Redis.
 func hllToRedis(s []byte) []byte {
-	if !isHyperLogLog(s) || s[hllFirst]&hllStale == 0 {
+	if !hll.Is(s) || s[hllFirst]&hllStale == 0 {
 		return s
 	}
 	s = bytes.Clone(s)

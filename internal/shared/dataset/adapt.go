@@ -56,8 +56,8 @@ func (a *Adapter) Losses(h *record.Header) (out []record.Loss) {
 	if out != nil {
 		return out
 	}
-	l, ok := a.limit(h)
-	if ok {
+	var l record.Loss
+	if a.limit(h, &l) {
 		out = append(out, l)
 	}
 	if a.Limits.NoProgress && !l.Drops {
@@ -68,9 +68,12 @@ func (a *Adapter) Losses(h *record.Header) (out []record.Loss) {
 
 // Unchanged implements format.Target.
 func (a *Adapter) Unchanged(batch []record.Record, elems []record.Element) int {
+	var l record.Loss
 	for i := range batch {
-		h, value := batch[i].Header, elems[batch[i].First].Value
-		_, lost := a.limit(&h)
+		h, value := &batch[i].Header, elems[batch[i].First].Value
+		ms := h.ExpireMS
+		lost := a.limit(h, &l)
+		h.ExpireMS = ms
 		if lost || hll.DialectOf(value) != hll.NoDialect || a.isLarge(value) {
 			return i
 		}
@@ -78,40 +81,41 @@ func (a *Adapter) Unchanged(batch []record.Record, elems []record.Element) int {
 	return len(batch)
 }
 
-// limit returns the loss of a record that exceeds a limit, and adapts the header.
-func (a *Adapter) limit(h *record.Header) (l record.Loss, ok bool) {
+// limit sets the loss of a record that exceeds a limit, and adapts the header. It returns false if there is no loss.
+func (a *Adapter) limit(h *record.Header, l *record.Loss) bool {
 	limits := &a.Limits
 	switch {
 	case !limits.Types.Has(h.Type) && (h.Type == record.Stream || h.Type == record.Set):
-		l, ok = a.drop(h.Type.String(), "%s has no %ss", a.Engine, h.Type)
+		a.drop(l, h.Type.String(), "%s has no %ss", a.Engine, h.Type)
 		l.Detail, l.Avoid = cmp.Or(a.NoStreams, l.Detail), a.Avoid
-		return l, ok
+		return true
 	case limits.NoInnerNUL && len(h.Key) > 0 && h.Key[len(h.Key)-1] != 0 && bytes.IndexByte(h.Key, 0) >= 0:
 		rest := len(h.Key) - 1 - bytes.LastIndexByte(h.Key, 0)
-		return a.drop(record.LossInnerNUL, "%s does not write the %s of the key after its last NUL", a.Engine,
+		return a.drop(l, record.LossInnerNUL, "%s does not write the %s of the key after its last NUL", a.Engine,
 			record.Count(int64(rest), "byte"))
 	case len(h.Key) == 0 && !limits.EmptyKey && h.Type != record.String:
-		return a.drop(record.LossEmptyKey, "%s has no collections with an empty key", a.Engine)
+		return a.drop(l, record.LossEmptyKey, "%s has no collections with an empty key", a.Engine)
 	case len(h.Key) == 0 && limits.EveryKey && h.Type != record.List && !a.keepsKey(h):
-		return a.drop(record.LossEmptyKey, "%s refuses empty names", a.Engine)
+		return a.drop(l, record.LossEmptyKey, "%s refuses empty names", a.Engine)
 	case limits.MaxKey > 0 && len(h.Key) > limits.MaxKey && (limits.EveryKey || h.Type != record.String) && !a.keepsKey(h):
 		whose := ""
 		if !limits.EveryKey {
 			whose = " for collections"
 		}
-		return a.drop(record.LossKeyTooLong, "the key has %s bytes; %s's limit%s is %s", record.Number(len(h.Key)), a.Engine,
+		return a.drop(l, record.LossKeyTooLong, "the key has %s bytes; %s's limit%s is %s", record.Number(len(h.Key)), a.Engine,
 			whose, record.Number(limits.MaxKey))
 	case limits.MaxElements > 0 && h.Len > limits.MaxElements && h.Type != record.String && !limits.Unbounded.Has(h.Type):
-		return a.drop(record.LossTooManyElements, "%s elements; the engine's limit is %s", record.Number(h.Len),
+		return a.drop(l, record.LossTooManyElements, "%s elements; the engine's limit is %s", record.Number(h.Len),
 			record.Number(limits.MaxElements))
 	case h.ExpireMS != 0:
-		return a.expiry(h)
+		return a.expiry(h, l)
 	}
-	return l, false
+	return false
 }
 
-func (a *Adapter) drop(kind, detail string, args ...any) (record.Loss, bool) {
-	return record.Loss{Kind: kind, Drops: true, Detail: fmt.Sprintf(detail, args...)}, true
+func (a *Adapter) drop(l *record.Loss, kind, detail string, args ...any) bool {
+	*l = record.Loss{Kind: kind, Drops: true, Detail: fmt.Sprintf(detail, args...)}
+	return true
 }
 
 // keepsKey reports whether a string keeps its key in any case: INCR makes the empty key, and SSDB before 1.9.6 long ones.
@@ -119,41 +123,40 @@ func (a *Adapter) keepsKey(h *record.Header) bool {
 	return a.Own && h.Type == record.String && h.ExpireMS == 0
 }
 
-// expiry returns the loss of an expiry that exceeds a limit, and adapts the header.
-func (a *Adapter) expiry(h *record.Header) (l record.Loss, ok bool) {
-	limits, ms := &a.Limits, h.ExpireMS
-	seconds := ms%1000 == 0
+// expiry sets the loss of an expiry that exceeds a limit, and adapts the header.
+func (a *Adapter) expiry(h *record.Header, l *record.Loss) bool {
+	limits, ms, seconds := &a.Limits, h.ExpireMS, h.ExpireMS%1000 == 0
 	switch {
 	case limits.NoStreamExpiry && h.Type == record.Stream:
 		h.ExpireMS = 0
-		l = record.Loss{Kind: record.LossStreamExpiry, Detail: "Pika's streams do not expire; it is kept forever"}
+		*l = record.Loss{Kind: record.LossStreamExpiry, Detail: "Pika's streams do not expire; it is kept forever"}
 	case limits.OnlyStrings && h.Type != record.String:
 		h.ExpireMS = 0
-		l = record.Loss{Kind: LossCollectionExpiry, Detail: "only strings of SSDB expire; it is kept forever"}
+		*l = record.Loss{Kind: LossCollectionExpiry, Detail: "only strings of SSDB expire; it is kept forever"}
 	case limits.MinExpireMS > 0 && ms < limits.MinExpireMS:
 		h.ExpireMS = limits.MinExpireMS
-		l = record.Loss{Kind: record.LossExpiryMS, Note: true, Detail: "it expired in January 1970, whose milliseconds SSDB takes for seconds; written as expired on the 24th"}
+		*l = record.Loss{Kind: record.LossExpiryMS, Note: true, Detail: "it expired in January 1970, whose milliseconds SSDB takes for seconds; written as expired on the 24th"}
 	case ms < 0 && limits.FirstMS > 0 && !(limits.Signed.Has(h.Type) && seconds && ms/1000 >= math.MinInt32):
 		h.ExpireMS = limits.FirstMS
-		l = record.Loss{Kind: record.LossExpiryMS, Note: true,
+		*l = record.Loss{Kind: record.LossExpiryMS, Note: true,
 			Detail: "it expired before 1970, which the target has no number for; written as expired in the first second of 1970"}
 	case limits.MaxExpireMS > LastSecond*1000 && ms > limits.MaxExpireMS:
 		h.ExpireMS = limits.MaxExpireMS
-		l = record.Loss{Kind: record.LossExpiry2106, Detail: "it expires in 2106 already"}
+		*l = record.Loss{Kind: record.LossExpiry2106, Detail: "it expires in 2106 already"}
 	case limits.MaxExpireMS > LastSecond*1000 && !seconds:
 		h.ExpireMS = record.CeilSeconds(ms) * 1000
-		l = record.Loss{Kind: record.LossExpiryMS, Detail: "rounded up to the next second"}
+		*l = record.Loss{Kind: record.LossExpiryMS, Detail: "rounded up to the next second"}
 	case limits.MaxExpireMS > 0 && ms > limits.MaxExpireMS:
 		text := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 		h.ExpireMS = limits.MaxExpireMS
-		l = record.Loss{Kind: record.LossExpiry2038, Detail: fmt.Sprintf("expires %s, brought forward to %s, where 32 bits end",
+		*l = record.Loss{Kind: record.LossExpiry2038, Detail: fmt.Sprintf("expires %s, brought forward to %s, where 32 bits end",
 			text(ms), text(limits.MaxExpireMS))}
 	case limits.Seconds && !seconds:
-		l = record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"}
+		*l = record.Loss{Kind: record.LossExpiryMS, Detail: "the expiry is rounded up to seconds"}
 	default:
-		return l, false
+		return false
 	}
-	return l, true
+	return true
 }
 
 // streamProgress lists the losses of a stream in a target that only keeps its entries and its last id. Servers recount
@@ -177,7 +180,10 @@ func (a *Adapter) isLarge(value []byte) bool {
 
 // ElementLosses implements format.Target.
 func (a *Adapter) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
-	batch = KeepIf(batch, func(e *record.Element) bool { return a.holds(h, e, report) })
+	l := &a.Limits // most of them do not concern elements
+	if h.Type == record.String || h.Type >= record.ZSet || l.MaxName > 0 || l.LargeValue > 0 || l.FirstMS > 0 && l.FieldExpiry {
+		batch = KeepIf(batch, func(e *record.Element) bool { return a.holds(h, e, report) })
+	}
 	if odd := a.Odd[h.Type]; odd != nil {
 		batch = odd(h, batch, report)
 	}
@@ -240,13 +246,11 @@ func (a *Adapter) holdsScore(e *record.Element, report func(record.Loss)) bool {
 // wholeScore truncates a score like ZADD if the engine has integers.
 func (a *Adapter) wholeScore(e *record.Element, report func(record.Loss)) bool {
 	whole := math.Trunc(e.Score)
-	switch {
-	case !a.Limits.WholeScores:
-	case whole != e.Score:
+	if a.Limits.WholeScores && whole != e.Score {
 		report(record.Loss{Kind: record.LossScorePrecision,
 			Detail: fmt.Sprintf("member %s has score %v, written as %.0f", record.Quote(e.Name), e.Score, whole)})
-		fallthrough
-	default:
+	}
+	if a.Limits.WholeScores {
 		e.Score = whole + 0 // turns -0.0 into 0.0
 	}
 	return true
@@ -284,9 +288,9 @@ func Beyond(from, to *format.Limits) (kinds []string) {
 			{Key: k, Len: to.MaxElements + 1}, {Key: k, ExpireMS: 1000}, {Key: k, ExpireMS: 2e12 + 1},
 			{Key: k, ExpireMS: to.MaxExpireMS + 1000}} {
 			h.Type = t
+			var l record.Loss
 			same := h
-			if _, lost := source.limit(&same); !lost {
-				l, _ := target.limit(&h)
+			if !source.limit(&same, &l) && target.limit(&h, &l) {
 				kinds = append(kinds, l.Kind)
 			}
 		}

@@ -26,7 +26,8 @@ func TestSeconds(t *testing.T) {
 		h := record.Header{Type: record.String, ExpireMS: c.ms}
 		a := &Adapter{Limits: format.Limits{Types: record.AllTypes, Seconds: true, MaxExpireMS: LastSecond * 1000,
 			Signed: record.AllTypes}}
-		l, ok := a.limit(&h)
+		var l record.Loss
+		ok := a.limit(&h, &l)
 		if ok != (c.kind != "") || l.Kind != c.kind || l.Detail != c.detail || l.Drops || h.ExpireMS != c.then {
 			t.Errorf("%d ms: %v %+v, then %d", c.ms, ok, l, h.ExpireMS)
 		}
