@@ -80,9 +80,11 @@ func (f ardbFormat) Limits() format.Limits {
 			"integers of one hash or set span less than 2^63 (less than 2^31 for ardb0.9.6)",
 			"stream entries have up to 127 fields; no consumer groups",
 		},
-		Losses: lossInfos,
-		Start:  []string{"Set `data-dir` in ardb.conf to `{path}`, in which the directory has the name of the server's engine."},
-		Beside: []string{"backup", "repl"},
+		FirstMS:    1,
+		NoProgress: true,
+		Losses:     lossInfos,
+		Start:      []string{"Set `data-dir` in ardb.conf to `{path}`, in which the directory has the name of the server's engine."},
+		Beside:     []string{"backup", "repl"},
 	}
 	if f.server == serverOld {
 		l.Detail = "Ardb 0.9.0 to 0.9.6"

@@ -20,11 +20,8 @@ var (
 	errHLLBad = errors.New("damaged HyperLogLog")
 )
 
-// isHyperLogLog reports whether a string has the header of a HyperLogLog.
-func isHyperLogLog(s []byte) bool { return hll.Is(s) }
-
 // RedisStale reports whether a HyperLogLog carries Redis's mark of a stale count, which Ardb does not know.
-func RedisStale(s []byte) bool { return isHyperLogLog(s) && s[hllLast]&hllStale != 0 }
+func RedisStale(s []byte) bool { return hll.Is(s) && s[hllLast]&hllStale != 0 }
 
 // FromRedis returns a copy of a HyperLogLog with Redis's mark of a stale count turned into Ardb's.
 func FromRedis(s []byte) []byte {
@@ -37,7 +34,7 @@ func FromRedis(s []byte) []byte {
 // hllToRedis returns a string in Redis's form: in a copy of a HyperLogLog it moves the mark of a stale count. A
 // count without Ardb's mark is valid in Redis.
 func hllToRedis(s []byte) []byte {
-	if !isHyperLogLog(s) || s[hllFirst]&hllStale == 0 {
+	if !hll.Is(s) || s[hllFirst]&hllStale == 0 {
 		return s
 	}
 	s = bytes.Clone(s)
@@ -67,14 +64,13 @@ func pfAdd(value []byte, members [][]byte) (out []byte, changed bool, err error)
 	return h, changed, nil
 }
 
-// markHLL sets Ardb's mark of a stale count in HyperLogLogs of Redis, and reports the effect on other
-// dialects.
-func markHLL(batch []record.Element, report func(record.Loss)) {
-	hll.Engine{Name: "Ardb", Counts: hll.HYLL}.Notes(batch, report)
+// markHLL sets Ardb's mark of a stale count in HyperLogLogs of Redis.
+func markHLL(_ *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	for i := range batch {
 		if RedisStale(batch[i].Value) {
 			batch[i].Value = FromRedis(batch[i].Value)
 			report(record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "the flag for a stale count is converted to Ardb's"})
 		}
 	}
+	return batch
 }

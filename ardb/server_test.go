@@ -55,22 +55,21 @@ func TestOldServer(t *testing.T) {
 	}
 	for typ, want := range map[record.Type]string{record.Stream: "stream!", record.Hash: ""} {
 		h := record.Header{Type: typ, ExpireMS: 1, Len: 1 << 40}
-		if got := formattest.Losses(t, &target{format: old.(ardbFormat)}, h); got != want {
+		if got := formattest.Losses(t, &target{Adapter: old.(ardbFormat).adapter()}, h); got != want {
 			t.Errorf("%s: %q", typ, got)
 		}
-		if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, h); got != "" {
+		if got := formattest.Losses(t, &target{Adapter: ardbFormat{}.adapter()}, h); got != "" {
 			t.Errorf("%s, for a newer server: %q", typ, got)
 		}
 	}
-	if got := formattest.Losses(t, &target{format: New().(ardbFormat)}, record.Header{Type: record.Stream, Len: 2, Added: 5,
+	if got := formattest.Losses(t, &target{Adapter: ardbFormat{}.adapter()}, record.Header{Type: record.Stream, Len: 2, Added: 5,
 		MaxDeleted: make([]byte, 16)}); got != "group-progress? group-progress?" {
 		t.Errorf("a stream that had more entries: %q", got)
 	}
-	if got := formattest.Losses(t, &target{format: New().(ardbFormat)},
+	if got := formattest.Losses(t, &target{Adapter: ardbFormat{}.adapter()},
 		record.Header{Type: record.Set, ExpireMS: -5000}); got != "expiry-ms? ms=1" {
 		t.Errorf("what expired before 1970: %q", got)
 	}
-	formattest.Unchanged(t, &target{format: old.(ardbFormat)})
 	fs := memstore.New()
 	o := createOptions(t, kindRocksDB, "0")
 	o.Create, o.Reopen.Store = fs.Create, fs.Open

@@ -20,8 +20,8 @@ import (
 
 // TestLimits: LMDB is read only; servers before 0.9.7 have no streams, and cannot be written on LevelDB.
 func TestLimits(t *testing.T) {
-	formattest.Limits(t, New(), "Types=string,hash,list,set,zset,stream EmptyKey rocksdb:rw leveldb:rw lmdb:r Beside=[backup repl]")
-	formattest.Limits(t, New().(format.Served).For("ardb0.9.6"), "Types=string,hash,list,set,zset EmptyKey rocksdb:rw leveldb:r lmdb:r Beside=[backup repl]")
+	formattest.Limits(t, New(), "Types=string,hash,list,set,zset,stream EmptyKey FirstMS=1 NoProgress rocksdb:rw leveldb:rw lmdb:r Beside=[backup repl]")
+	formattest.Limits(t, New().(format.Served).For("ardb0.9.6"), "Types=string,hash,list,set,zset EmptyKey FirstMS=1 NoProgress rocksdb:rw leveldb:r lmdb:r Beside=[backup repl]")
 }
 
 func TestDetect(t *testing.T) {

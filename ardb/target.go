@@ -9,18 +9,16 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hll"
 	"kvferry/record"
 )
 
 // target is a dataset being written. All types share one order, so a shard is one run.
 type target struct {
-	hll.Strings
+	*dataset.Adapter
 	*dataset.OneStore // on LevelDB with the rows of the TTL index
 	format            ardbFormat
 	kind              string
 	options           *format.CreateOptions
-	spans             codec.Spans // see ElementLosses
 }
 
 var _ format.Target = (*target)(nil)
@@ -28,7 +26,7 @@ var _ format.Target = (*target)(nil)
 // Create starts a target: the engine's directory in dir.
 func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	own := *o
-	t := &target{format: f, kind: cmp.Or(o.Kind, kindRocksDB), options: &own}
+	t := &target{Adapter: f.adapter(), format: f, kind: cmp.Or(o.Kind, kindRocksDB), options: &own}
 	if t.kind == kindLMDB {
 		return nil, fmt.Errorf("ardb is not written to LMDB: %s", lmdbReason)
 	}

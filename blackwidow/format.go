@@ -9,7 +9,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -80,7 +79,7 @@ func (f blackwidowFormat) layout() format.Layout {
 func (f blackwidowFormat) Limits() format.Limits {
 	types, losses := mostTypes, []record.LossInfo(nil)
 	if f.streams() {
-		types, losses = allTypes, versioned.PikaStreamLosses
+		types, losses = allTypes, dataset.PikaStreamLosses
 	}
 	return format.Limits{
 		Types:          types,
@@ -89,6 +88,8 @@ func (f blackwidowFormat) Limits() format.Limits {
 		Beside: dataset.PikaBeside, Start: []string{dataset.PikaStart},
 		Seconds:     true,
 		MaxExpireMS: dataset.LastSecond * 1000,
+		FirstMS:     1000,
+		Signed:      types,
 		EmptyKey:    true,
 		MaxScore:    math.Inf(1),
 		MaxElements: maxElements,

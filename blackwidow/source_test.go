@@ -487,9 +487,13 @@ func TestDetect(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	const rest = " EmptyKey NoStreamExpiry NoBlankStream MaxScore=+Inf MaxElements=2147483647 Unbounded=list SameName Numbered MaxDBs=8 Layouts"
-	formattest.Limits(t, blackwidow.New(), "Types=string,hash,list,set,zset Seconds MaxExpireMS=2147483647000"+rest+" rocksdb:rw Beside=[bgsave dbsync dump log]")
-	formattest.Limits(t, pika35(), "Types=string,hash,list,set,zset,stream Seconds MaxExpireMS=2147483647000"+rest+" Layout=db rocksdb:rw Beside=[bgsave dbsync dump log]")
+	const expiry = " Seconds MaxExpireMS=2147483647000 EmptyKey NoStreamExpiry NoBlankStream FirstMS=1000"
+	const rest = " MaxScore=+Inf MaxElements=2147483647 Unbounded=list SameName Numbered MaxDBs=8 Layouts"
+	const end = " rocksdb:rw Beside=[bgsave dbsync dump log]"
+	all := "string,hash,list,set,zset"
+	formattest.Limits(t, blackwidow.New(), "Types="+all+expiry+" Signed="+all+rest+end)
+	all += ",stream"
+	formattest.Limits(t, pika35(), "Types="+all+expiry+" Signed="+all+rest+" Layout=db"+end)
 }
 
 // TestWALDir: WAL directories are named after the stores.

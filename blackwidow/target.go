@@ -7,6 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
@@ -17,7 +18,7 @@ const defaultVersion = 1
 // target is a dataset being written.
 type target struct {
 	*dataset.Target
-	format  blackwidowFormat
+	*dataset.Adapter
 	version Version
 }
 
@@ -37,7 +38,8 @@ func create(_ context.Context, f blackwidowFormat, dir string, o *format.CreateO
 	if err != nil {
 		return nil, err
 	}
-	return &target{Target: t, format: f, version: version}, nil
+	return &target{t, &dataset.Adapter{Limits: f.Limits(), Engine: f.Name(), Counts: hll.Raw,
+		NoStreams: "blackwidow has no streams before Pika 3.5.3", Avoid: "a target named pika3.5: keeps streams"}, version}, nil
 }
 
 // part returns the family's store with all its column families.

@@ -14,6 +14,14 @@ import (
 
 const serverPika4 = "pika4"
 
+// maxElements is the maximum number of elements of collections other than lists.
+const maxElements = math.MaxInt32
+
+var lossInfos = append([]record.LossInfo{
+	{Kind: record.LossInnerNUL, Text: "A key contains a NUL but does not end with one. Pika 4.0 does not write the bytes after the last NUL, so it would lose the key or mistake " +
+		"it for another; the record is left out."},
+}, dataset.PikaStreamLosses...)
+
 // floydFormat is the Format.
 type floydFormat struct {
 	server string
@@ -43,6 +51,7 @@ func (floydFormat) Limits() format.Limits {
 		Types:      allTypes,
 		EmptyKey:   true,
 		NoInnerNUL: true, NoStreamExpiry: true, NoBlankStream: true,
+		FirstMS:     1,
 		MaxScore:    math.Inf(1),
 		MaxElements: maxElements,
 		Unbounded:   record.Of(record.List),

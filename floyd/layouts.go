@@ -5,13 +5,11 @@ import (
 	"encoding/binary"
 	"math"
 
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )
-
-// nativeHyperLogLog is the native type, in records, of a string marked as a HyperLogLog.
-const nativeHyperLogLog = "hyperloglog"
 
 // orders are the column families of an instance and their orders.
 var orders = map[string]*store.Comparer{cfDefault: &store.Bytewise, cfHash: &store.Bytewise, cfSet: &store.Bytewise,
@@ -220,13 +218,13 @@ func decodeString(m *versioned.Meta, value []byte) error {
 	v, err := DecodeStringValue(value)
 	m.Value, m.ExpireMS, m.Gone = v.Bytes, v.Expiry.UnixMilli(), false
 	if v.HyperLogLog {
-		m.Native = nativeHyperLogLog
+		m.Native = hll.Native
 	}
 	return err
 }
 
 func appendString(dst []byte, m *versioned.Meta) []byte {
-	return AppendStringValue(dst, StringValue{m.Value, marked(m.Native, m.Value), TimeOf(m.ModifiedMS), TimeOf(m.ExpireMS)})
+	return AppendStringValue(dst, StringValue{m.Value, hll.IsMarked(m.Native, m.Value), TimeOf(m.ModifiedMS), TimeOf(m.ExpireMS)})
 }
 
 // decodeMeta decodes the meta row of a hash, set or zset, whose count is signed.

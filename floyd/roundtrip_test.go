@@ -334,7 +334,6 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s %q: %q, want %q", c.h.Type, c.h.Key, got, c.want)
 		}
 	}
-	formattest.Unchanged(t, dst)
 	if d := dst.Losses(&record.Header{Key: []byte("\x00abc")})[0].Detail; d != "Pika 4.0 does not write the 3 bytes of the key after its last NUL" {
 		t.Error(d)
 	}

@@ -22,7 +22,7 @@ import (
 
 func TestFormat(t *testing.T) {
 	f := floyd.New().(format.Served)
-	formattest.Limits(t, f, "Types=string,hash,list,set,zset,stream EmptyKey NoInnerNUL NoStreamExpiry NoBlankStream MaxScore=+Inf "+
+	formattest.Limits(t, f, "Types=string,hash,list,set,zset,stream EmptyKey NoInnerNUL NoStreamExpiry NoBlankStream FirstMS=1 MaxScore=+Inf "+
 		"MaxElements=2147483647 Unbounded=list Numbered MaxDBs=8 Layouts Layout=db Instances=3 Slots=1024 rocksdb:rw Beside=[bgsave dbsync dump log]")
 	if f.Name() != "floyd" || len(f.Servers()) != 1 || f.Servers()[0].Name != "pika4" {
 		t.Errorf("%s, servers %v", f.Name(), f.Servers())

@@ -8,6 +8,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
@@ -21,6 +22,7 @@ const maxInstances = 1024
 // target is a dataset being written.
 type target struct {
 	*dataset.Target
+	*dataset.Adapter
 	instances, slots int
 	version          Version
 	now              Time
@@ -54,6 +56,7 @@ func create(_ context.Context, f floydFormat, dir string, o *format.CreateOption
 	if err != nil {
 		return nil, err
 	}
+	t.Adapter = &dataset.Adapter{Limits: f.Limits(), Engine: "Pika 4.0", Counts: hll.Marked}
 	return t, nil
 }
 

@@ -1,44 +1,36 @@
 package format
 
 import (
-	"math"
 	"slices"
 
 	"kvferry/record"
 )
 
 // PossibleLosses lists the kinds of losses that a conversion between two formats may have, by the limits of both. It
-// includes notes and losses that only a damaged source causes.
-func PossibleLosses(from, to *Limits) []record.LossInfo {
+// includes notes and losses that only a damaged source causes. beyond are the losses that dataset.Beyond returns.
+func PossibleLosses(from, to *Limits, beyond []string) []record.LossInfo {
 	both := from.Types & to.Types
 	old := to.Place == OnServer // it may be an old server
-	earlier := narrower(float64(to.MaxExpireMS), float64(from.MaxExpireMS))
 	may := map[string]bool{
 		record.LossSameName:       from.SameName && !to.SameName,
 		record.LossStream:         !to.Types.Has(record.Stream) || old,
-		record.LossStreamExpiry:   to.NoStreamExpiry && !from.NoStreamExpiry,
 		record.LossBlankStream:    to.NoBlankStream && !from.NoBlankStream,
-		record.LossInnerNUL:       to.NoInnerNUL && !from.NoInnerNUL,
 		record.LossStreamGroups:   to.Types.Has(record.Stream) && groupsLost(from, to),
 		record.LossFieldExpiry:    (from.FieldExpiry || from.FieldsRead || from.Place.IsRedis()) && (!to.FieldExpiry || old),
 		record.LossMemberExpiry:   from.MembersExpire || from.Place.IsRedis(),
 		record.LossModule:         !to.Types.Has(record.Other) || opaqueLost(from, to),
-		record.LossKeyTooLong:     narrower(float64(to.MaxKey), float64(from.MaxKey)) || to.EveryKey,
-		record.LossEmptyKey:       from.EmptyKey && !to.EmptyKey || to.EveryKey,
-		record.LossScoreRange:     narrower(to.MaxScore, from.MaxScore),
 		record.LossScorePrecision: both.Has(record.ZSet) && from.WholeScores != to.WholeScores,
 		record.LossScoreNaN:       true,
-		record.LossTooManyElements: narrower(float64(to.MaxElements), float64(from.MaxElements)) ||
-			to.MaxElements > 0 && from.Unbounded&both&^to.Unbounded != 0,
-		record.LossExpiryMS:    to.Seconds && !from.Seconds || to.MinExpireMS > 0,
-		record.LossExpiry2038:  earlier && to.MaxExpireMS <= math.MaxInt32*1000,
-		record.LossExpiry2106:  earlier && to.MaxExpireMS > math.MaxInt32*1000,
-		record.LossHyperLogLog: true,
-		record.LossDatabase:    to.MaxDBs > 0 && !from.Layouts, // a source with Layouts is Pika, with the same numbers
-		record.LossCluster:     from.Cluster && to.Cluster,
-		record.LossCommand:     from.Place == InFiles,
-		record.LossDamaged:     true,
-		record.LossNewer:       true,
+		record.LossHyperLogLog:    true,
+		record.LossDatabase:       to.MaxDBs > 0 && !from.Layouts, // a source with Layouts is Pika, with the same numbers
+		record.LossCluster:        from.Cluster && to.Cluster,
+		record.LossCommand:        from.Place == InFiles,
+		record.LossDamaged:        true,
+		record.LossNewer:          true,
+	}
+	for _, kind := range []string{record.LossKeyTooLong, record.LossEmptyKey, record.LossInnerNUL, record.LossTooManyElements,
+		record.LossScoreRange, record.LossStreamExpiry, record.LossExpiryMS, record.LossExpiry2038, record.LossExpiry2106} {
+		may[kind] = slices.Contains(beyond, kind) || kind == record.LossExpiryMS && to.MinExpireMS > 0
 	}
 	var out []record.LossInfo
 	for _, info := range append(record.LossInfos(), to.Losses...) {
@@ -60,9 +52,4 @@ func opaqueLost(from, to *Limits) bool {
 	return slices.ContainsFunc(from.Opaque, func(kind string) bool {
 		return !slices.Contains(to.Opaque, kind) || slices.Contains(to.Unheld, kind)
 	})
-}
-
-// narrower reports whether a limit is less than another; 0 and infinity mean no limit.
-func narrower(to, from float64) bool {
-	return to > 0 && !math.IsInf(to, 1) && (from == 0 || from > to)
 }

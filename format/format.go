@@ -70,13 +70,15 @@ type Limits struct {
 	// EveryKey: MaxKey holds for strings, too, and only lists may have the empty key. OnlyStrings: nothing else
 	// expires. MinExpireMS is the earliest expiry.
 	EveryKey, OnlyStrings bool
-	MinExpireMS           int64
-	MaxName               int // bytes of a field or member, which has at least one; 0: no limit
-	MaxScore              float64
-	WholeScores           bool           // scores are 64-bit integers
-	MaxElements           int64          // 0: no limit
-	Unbounded             record.TypeSet // types without MaxElements
-	SameName              bool           // one name may exist under several types
+	// FirstMS replaces an expiry before 1970; 0: it is kept. Signed are the types that keep whole seconds of 32 bits.
+	MinExpireMS, FirstMS int64
+	Signed               record.TypeSet
+	MaxName              int // bytes of a field or member, which has at least one; 0: no limit
+	MaxScore             float64
+	WholeScores          bool           // scores are 64-bit integers
+	MaxElements          int64          // 0: no limit
+	Unbounded            record.TypeSet // types without MaxElements
+	SameName             bool           // one name may exist under several types
 	// FieldExpiry: fields of hashes can have an expiry. StreamGroups: streams can have consumer
 	// groups. A target never receives what it cannot hold of these.
 	FieldExpiry, StreamGroups bool
@@ -86,7 +88,10 @@ type Limits struct {
 	MembersExpire bool
 	// NamedGroups: consumer groups need a name. Unowned: a source may have pending entries that belong to no
 	// consumer. No target holds those.
-	NamedGroups, Unowned bool
+	// NoProgress: a target does not keep what streams and groups counted.
+	NamedGroups, Unowned, NoProgress bool
+	// LargeValue is the length of the shortest value on which the tools of the engine fail; 0: they read all values.
+	LargeValue int
 	// Opaque names the kinds of record.Other values that a source may have. A target holds all of them except those
 	// in Unheld, which some or all targets cannot hold.
 	Opaque, Unheld []string
@@ -361,7 +366,7 @@ type Target interface {
 	// elements.
 	ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element
 	// Unchanged returns the number of leading strings, each with its element in elems, that the target stores exactly as
-	// they are: Losses and ElementLosses would neither change nor report them.
+	// they are: Losses and ElementLosses would neither change nor report them. dataset.Adapter implements all three.
 	Unchanged(strings []record.Record, elems []record.Element) int
 	// Groups partitions the types; each shard writes one or several groups. Formats that store all
 	// types in one order have a single group.

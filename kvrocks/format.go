@@ -53,6 +53,7 @@ func (f kvrocksFormat) Limits() format.Limits {
 		StreamGroups: f.server != serverOld,
 		FieldExpiry:  f.expiresFields(),
 		FieldsRead:   true,
+		FirstMS:      1,
 		MaxScore:     math.Inf(1),
 		DefaultDB:    DefaultNamespace,
 		Cluster:      true,
@@ -76,7 +77,7 @@ func (f kvrocksFormat) Limits() format.Limits {
 	if f.server == serverOld {
 		l.Seconds = true
 		l.Losses = append([]record.LossInfo{expiry2106}, lossInfos...)
-		l.MaxExpireMS = maxOldExpiry
+		l.FirstMS, l.MaxExpireMS = 1000, maxOldExpiry
 		l.MaxElements = math.MaxUint32
 	}
 	return l

@@ -182,12 +182,14 @@ func boolByte(b bool) byte {
 	return 0
 }
 
-// holdsModule reports whether the server has the type of a value; if not, it reports the loss.
-func (t *target) holdsModule(e *record.Element, report func(record.Loss)) bool {
-	kind, _ := codec.ModuleKind(string(e.Name))
-	if t.format.has(kind) {
-		return true
-	}
-	report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of %s", record.Quote(e.Name))})
-	return false
+// keepModules drops values of types that the server does not have.
+func (f kvrocksFormat) keepModules(_ *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	return dataset.KeepIf(batch, func(e *record.Element) bool {
+		kind, _ := codec.ModuleKind(string(e.Name))
+		if f.has(kind) {
+			return true
+		}
+		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of %s", record.Quote(e.Name))})
+		return false
+	})
 }

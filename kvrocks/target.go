@@ -17,6 +17,7 @@ import (
 
 // target is a dataset being written. All types share the store, so a shard holds all of them.
 type target struct {
+	*dataset.Adapter
 	*dataset.OneStore // a cluster node sorts its rows by slot before they become tables
 	format            kvrocksFormat
 	dir               string // of the server; the database is below it
@@ -36,7 +37,8 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 			return nil, err
 		}
 	}
-	t := &target{format: f, dir: dir, options: o, version: codec.Version(o.Now.UnixMicro()) << codec.VersionCounter}
+	t := &target{Adapter: f.adapter(), format: f, dir: dir, options: o,
+		version: codec.Version(o.Now.UnixMicro()) << codec.VersionCounter}
 	if o.Now.IsZero() {
 		t.version = 1 << 60
 	}

@@ -353,9 +353,6 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.h, got, c.want)
 		}
 	}
-	for _, dst := range []format.Target{old, mid, now} {
-		formattest.Unchanged(t, dst)
-	}
 	pending := func(consumer []byte) record.Element {
 		return record.Element{Kind: record.Pending, Name: []byte("g"),
 			Value: record.AppendPending(nil, &record.PendingEntry{ID: make([]byte, 16), Consumer: consumer, Count: 1})}
@@ -432,19 +429,19 @@ func TestLimits(t *testing.T) {
 	const beside = " Beside=[backup backup.tmp backup_for_sync checkpoint sync_checkpoint db.tmp]"
 	const opaque = "[kvrocks:bitmap kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF]"
 	const all = "Types=string,hash,list,set,zset,stream,other EmptyKey"
-	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+
+	formattest.Limits(t, kvrocks.New(), all+" FirstMS=1 MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+
 		" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace Cluster SST rocksdb:rw"+beside)
 	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.15"),
-		all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+
+		all+" FirstMS=1 MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+
 			" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
 	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.17"),
-		all+" MaxScore=+Inf FieldExpiry StreamGroups FieldsRead Opaque="+opaque+
+		all+" FirstMS=1 MaxScore=+Inf FieldExpiry StreamGroups FieldsRead Opaque="+opaque+
 			" DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
 	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"),
-		all+" MaxScore=+Inf StreamGroups FieldsRead NamedGroups Opaque="+opaque+
+		all+" FirstMS=1 MaxScore=+Inf StreamGroups FieldsRead NamedGroups Opaque="+opaque+
 			" Unheld=[kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+beside)
 	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.3"),
-		all[:len(all)-len(" EmptyKey")]+" Seconds MaxExpireMS=4294967295000 EmptyKey MaxScore=+Inf MaxElements=4294967295 FieldsRead NamedGroups "+
+		all[:len(all)-len(" EmptyKey")]+" Seconds MaxExpireMS=4294967295000 EmptyKey FirstMS=1000 MaxScore=+Inf MaxElements=4294967295 FieldsRead NamedGroups "+
 			"Opaque="+opaque+" Unheld=[kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+
 			beside)
 }

@@ -7,6 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -39,6 +40,8 @@ func (nemoFormat) Limits() format.Limits {
 		Types:       allTypes,
 		Seconds:     true,
 		MaxExpireMS: dataset.LastSecond * 1000,
+		FirstMS:     1000,
+		Signed:      allTypes &^ record.Of(record.String),
 		MaxKey:      MaxKey,
 		MaxScore:    MaxScore,
 		MaxElements: maxElements,

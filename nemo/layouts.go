@@ -324,17 +324,11 @@ func refuse(h *record.Header) error {
 // expiryOf returns the expiry to write, rounded up to seconds. Losses has already handled expiries that nemo
 // would read as never.
 func expiryOf(h *record.Header) (ms int64, err error) {
-	if h.ExpireMS == 0 {
-		return 0, nil
-	}
-	s := record.CeilSeconds(h.ExpireMS)
-	if s > dataset.LastSecond || s < math.MinInt32 {
-		return 0, fmt.Errorf("%s %s: expiry of %d s does not fit 32 bits", h.Type, record.Quote(h.Key), s)
-	}
-	if s == 0 || s < 0 && h.Type == record.String {
+	s, err := dataset.ExpirySeconds(h)
+	if h.ExpireMS < 0 && (s == 0 || h.Type == record.String) {
 		s = 1
 	}
-	return s * 1000, nil
+	return s * 1000, err
 }
 
 // Kinds of findings.

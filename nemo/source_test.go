@@ -254,7 +254,7 @@ zset zset "y\x02k\xff" "y\x02l"
 
 // TestLimits: a row's suffix has 31 bits for seconds, a row's key one byte for the length of the user key.
 func TestLimits(t *testing.T) {
-	formattest.Limits(t, nemo.New(), "Types=string,hash,list,set,zset Seconds MaxExpireMS=2147483647000 MaxKey=254 MaxScore=1e+13 "+
+	formattest.Limits(t, nemo.New(), "Types=string,hash,list,set,zset Seconds MaxExpireMS=2147483647000 MaxKey=254 FirstMS=1000 Signed=hash,list,set,zset MaxScore=1e+13 "+
 		"MaxElements=2147483647 SameName Numbered Layouts rocksdb:rw Beside=[bgsave dbsync dump log]")
 }
 

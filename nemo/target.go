@@ -7,6 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
@@ -18,6 +19,7 @@ const separatorShard = -1
 // target is a dataset being written.
 type target struct {
 	*dataset.Target
+	*dataset.Adapter
 	version Version
 }
 
@@ -35,7 +37,8 @@ func create(_ context.Context, f nemoFormat, dir string, o *format.CreateOptions
 	t.Last = separateAll
 	v := Version(o.Version)
 	v = cmp.Or(v, 1)
-	return &target{Target: t, version: v}, nil
+	adapter := &dataset.Adapter{Limits: f.Limits(), Engine: f.Name(), Counts: hll.Raw}
+	return &target{Target: t, Adapter: adapter, version: v}, nil
 }
 
 // Shard returns the writer of one span.

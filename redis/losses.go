@@ -3,33 +3,22 @@ package redis
 import (
 	"fmt"
 
+	"kvferry/format"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
 
-// StreamLosses lists the losses of a stream in a file of a version, or on a server of that version.
-func StreamLosses(v rdb.Version, name string, h *record.Header) []record.Loss {
-	switch {
-	case v.Types()&record.Of(record.Stream) == 0:
-		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: name + " has no streams"}}
-	case !v.EntriesRead():
-		return dataset.StreamProgress(h)
+// NewAdapter returns the limits of a file or of a server, for a version of RDB. Messages use name.
+func NewAdapter(l format.Limits, v rdb.Version, name string) *dataset.Adapter {
+	l.Types &= v.Types()
+	l.NoProgress = !v.EntriesRead()
+	a := &dataset.Adapter{Limits: l, Engine: "Redis", Counts: hll.HYLL, NoStreams: name + " has no streams"}
+	a.Odd[record.Stream] = func(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return e.Kind != record.Group || keepGroup(v, h, e, report) })
 	}
-	return nil
-}
-
-// KeepGroups removes the parts of the elements of a stream that a version does not support.
-func KeepGroups(v rdb.Version, h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
-	return dataset.KeepIf(batch, func(e *record.Element) bool {
-		switch e.Kind {
-		case record.Group:
-			return keepGroup(v, h, e, report)
-		case record.Pending:
-			return dataset.HasConsumer(e, report)
-		}
-		return true
-	})
+	return a
 }
 
 // keepGroup removes the number of entries that a group has read if the version has none, or servers refuse it.

@@ -138,7 +138,7 @@ func (f *streamFormat) Create(_ context.Context, _ string, o *format.CreateOptio
 	if err := checkNumbers(o.DBs); err != nil {
 		return nil, err
 	}
-	t := &streamTarget{target: target{format: f.rdbFormat, o: *o}, m: f.measured, stream: f.stream}
+	t := &streamTarget{target: target{Adapter: f.adapter(), format: f.rdbFormat, o: *o}, m: f.measured, stream: f.stream}
 	if f.stream != nil {
 		return t, f.stream.write(f.measured.head, true)
 	}

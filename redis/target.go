@@ -15,7 +15,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hll"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -28,7 +27,7 @@ import (
 //	<location>/000007.section   the items of shard 7
 //	<location>/joined           the whole file, before it takes the place of the directory
 type target struct {
-	hll.Strings
+	*dataset.Adapter
 	format *rdbFormat
 	dir    string
 	o      format.CreateOptions
@@ -62,7 +61,8 @@ func create(f *rdbFormat, location string, o *format.CreateOptions) (format.Targ
 	if err := disk.MkdirAll(location); err != nil {
 		return nil, err
 	}
-	return &target{format: f, dir: location, o: *o, syncs: disk.NewSyncer(maxSyncs), sections: map[int]*part{}}, nil
+	return &target{Adapter: f.adapter(), format: f, dir: location, o: *o,
+		syncs: disk.NewSyncer(maxSyncs), sections: map[int]*part{}}, nil
 }
 
 // checkNumbers refuses databases without a number.
@@ -75,34 +75,20 @@ func checkNumbers(dbs []string) error {
 	return nil
 }
 
-// Losses lists the parts of a record that the file cannot hold.
-func (t *target) Losses(h *record.Header) []record.Loss {
-	if h.Type != record.Stream {
-		return nil
+// adapter returns the limits of the file.
+func (f *rdbFormat) adapter() *dataset.Adapter {
+	a := NewAdapter(f.Limits(), f.version, "RDB "+f.version.String())
+	a.Odd[record.Other] = func(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return f.keepOpaque(h, e, report) })
 	}
-	return StreamLosses(t.format.version, "RDB "+t.format.version.String(), h)
-}
-
-// ElementLosses removes element data that the file cannot hold.
-func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
-	switch h.Type {
-	case record.String:
-		hll.Engine{Name: "Redis", Counts: hll.HYLL}.Notes(batch, report)
-	case record.ZSet:
-		return dataset.KeepScores(batch, "Redis", t.format.Limits().MaxScore, report)
-	case record.Stream:
-		return KeepGroups(t.format.version, h, batch, report)
-	case record.Other:
-		return dataset.KeepIf(batch, func(e *record.Element) bool { return t.keepOpaque(h, e, report) })
-	}
-	return batch
+	return a
 }
 
 // keepOpaque drops values of other servers, and libraries if the version has no functions.
-func (t *target) keepOpaque(h *record.Header, e *record.Element, report func(record.Loss)) bool {
+func (f *rdbFormat) keepOpaque(h *record.Header, e *record.Element, report func(record.Loss)) bool {
 	library := h.Keyless == record.Library
 	switch {
-	case library && t.format.version.Functions(), h.Keyless == record.ModuleAux, h.Keyless == record.Keyed && rdb.IsModule(e):
+	case library && f.version.Functions(), h.Keyless == record.ModuleAux, h.Keyless == record.Keyed && rdb.IsModule(e):
 		return true
 	case library:
 		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "functions need --rdb-version 10 or newer",

@@ -332,7 +332,7 @@ func TestLargeValues(t *testing.T) {
 	d.put([]byte("kl"), large[1:])
 	all := d.findings(t)
 	for _, f := range all {
-		if f.Kind != ssdb.LossLargeValue || f.Severity != record.Note || string(f.Key) != "k" {
+		if f.Kind != ssdb.FindLargeValue || f.Severity != record.Note || string(f.Key) != "k" {
 			t.Errorf("finding %+v", f)
 		}
 	}
@@ -345,7 +345,7 @@ func TestLargeValues(t *testing.T) {
 		var got []record.Loss
 		elems := []record.Element{{Name: []byte("f"), Value: large}, {Name: []byte("g"), Value: large[1:]}}
 		kept := dst.ElementLosses(&record.Header{Type: typ}, elems, func(l record.Loss) { got = append(got, l) })
-		if len(kept) != 2 || len(got) != 1 || got[0].Kind != ssdb.LossLargeValue || !got[0].Note {
+		if len(kept) != 2 || len(got) != 1 || got[0].Kind != ssdb.FindLargeValue || !got[0].Note {
 			t.Errorf("%s: %+v", typ, got)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"kvferry/format"
+	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hll"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -31,6 +33,7 @@ func (ssdbFormat) Limits() format.Limits {
 		EveryKey:    true,
 		OnlyStrings: true,
 		MinExpireMS: secondsBelow,
+		LargeValue:  maxPacket,
 		MaxName:     MaxName,
 		MaxScore:    maxScore,
 		WholeScores: true,
@@ -112,6 +115,29 @@ func (f ssdbFormat) Open(ctx context.Context, dir string, o *format.OpenOptions)
 // Create starts a target.
 func (f ssdbFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	return create(f, dir, o)
+}
+
+// maxPacket is the largest packet that SSDB's clients accept, ssdb-dump and replicas among them.
+const maxPacket = 128 << 20
+
+var lossInfos = []record.LossInfo{
+	{Kind: record.Set.String(), Types: record.Of(record.Set), Text: "SSDB has no sets; they are left out."},
+	{Kind: dataset.LossCollectionExpiry, Types: record.Of(record.Hash, record.List, record.ZSet), Text: "A hash, list or sorted set has an expiry, but in SSDB only strings expire; it is kept forever."},
+	{Kind: dataset.LossNameLength, Types: record.Of(record.Hash, record.ZSet), Text: "A field of a hash or a member of a sorted set is empty or longer than 255 bytes; it is left out."},
+	{Kind: dataset.LossLargeValue, Types: record.Of(record.String, record.Hash, record.List), Note: true, Text: "A value has 128 MiB or more: SSDB serves it, but `ssdb-dump` fails on it and replicas stop before it."},
+}
+
+// adapter returns the limits of a target; own means that the source is SSDB as well.
+func adapter(own bool) *dataset.Adapter {
+	return &dataset.Adapter{Limits: ssdbFormat{}.Limits(), Engine: "SSDB", Counts: hll.Raw, Own: own, OddRecord: reserved}
+}
+
+// reserved returns the loss of a sorted set with the name in which SSDB keeps expiries.
+func reserved(h *record.Header) []record.Loss {
+	if h.Type != record.ZSet || string(h.Key) != ExpireList {
+		return nil
+	}
+	return []record.Loss{{Kind: record.LossKeyTooLong, Drops: true, Detail: "SSDB keeps this name for the expiries of strings"}}
 }
 
 // types are the types of records that SSDB has.

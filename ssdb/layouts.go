@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
@@ -56,7 +57,7 @@ func stringLayout() *versioned.Layout {
 			Plain: func(value []byte) ([]byte, int64, bool) { return value, 0, len(value) < maxPacket },
 			Remark: func(m *versioned.Meta) (kind, detail string) {
 				if len(m.Value) >= maxPacket {
-					return FindLargeValue, largeDetail
+					return FindLargeValue, dataset.LargeDetail
 				}
 				return "", ""
 			},
@@ -176,7 +177,7 @@ func sizeText(n int64) string {
 // large reports a value that SSDB's own tools cannot read.
 func large(r *versioned.Reader, e *record.Element, i int) {
 	if len(e.Value) >= maxPacket {
-		r.RemarkAt(i, FindLargeValue, record.Note, largeDetail)
+		r.RemarkAt(i, FindLargeValue, record.Note, dataset.LargeDetail)
 	}
 }
 
@@ -305,3 +306,14 @@ const (
 	// FindLargeValue: ssdb-dump and replicas cannot read a value. In a conversion it is a note of the same name.
 	FindLargeValue = "large-value"
 )
+
+// maxScore is the limit of int64 as a float64: 2^63-1 is read as 2^63, and written as 2^63-1 again.
+const maxScore = 1 << 63
+
+// wholeScore returns the score to write.
+func wholeScore(score float64) int64 {
+	if score >= maxScore {
+		return math.MaxInt64
+	}
+	return int64(score)
+}

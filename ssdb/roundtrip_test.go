@@ -56,5 +56,5 @@ func (w wholeScores) Next() (*record.Batch, error) {
 }
 
 func TestLimits(t *testing.T) {
-	formattest.Limits(t, ssdb.New(), "Types=string,hash,list,zset MaxKey=255 EmptyKey EveryKey OnlyStrings MinExpireMS=2000000000 MaxName=255 MaxScore=9.223372036854776e+18 WholeScores SameName Numbered MaxDBs=1 leveldb:rw")
+	formattest.Limits(t, ssdb.New(), "Types=string,hash,list,zset MaxKey=255 EmptyKey EveryKey OnlyStrings MinExpireMS=2000000000 MaxName=255 MaxScore=9.223372036854776e+18 WholeScores SameName LargeValue=134217728 Numbered MaxDBs=1 leveldb:rw")
 }

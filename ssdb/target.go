@@ -22,6 +22,7 @@ const expiryDir = "expiries"
 // target is a dataset being written: the directory data, and meta, which the server fills.
 type target struct {
 	*dataset.OneStore
+	*dataset.Adapter
 	dir     string
 	options *format.CreateOptions
 }
@@ -38,7 +39,7 @@ func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, e
 	if err != nil {
 		return nil, err
 	}
-	t := &target{one, dir, o}
+	t := &target{one, adapter(o.Own), dir, o}
 	t.Last, t.After = t.writeShared, func() error { return disk.MkdirAll(filepath.Join(dir, metaDir)) }
 	return t, nil
 }

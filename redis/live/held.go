@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"kvferry/format"
-	"kvferry/record"
+	"kvferry/internal/shared/dataset"
 	files "kvferry/redis"
 	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
@@ -42,21 +42,18 @@ func (f *held) Create(ctx context.Context, path string, o *format.CreateOptions)
 	if err != nil {
 		return nil, closeAfter(err, s)
 	}
-	return &heldTarget{file{written}, &limits{ctx: ctx, server: s, verified: f.verified}}, nil
+	l := newLimits(ctx, s, f.verified)
+	return &heldTarget{file{written}, l.Adapter, l}, nil
 }
 
-// file is embedded deeper than limits, which hide its own.
+// file is embedded deeper than the adapter, which hides its own.
 type file struct{ format.Target }
 
 // heldTarget writes a file and loses what the server cannot hold.
 type heldTarget struct {
 	file
+	*dataset.Adapter
 	*limits
-}
-
-// Unchanged is that of the server.
-func (t *heldTarget) Unchanged(strings []record.Record, elems []record.Element) int {
-	return t.limits.Unchanged(strings, elems)
 }
 
 // Finish completes the file.

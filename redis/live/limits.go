@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 
 	"github.com/gomodule/redigo/redis"
 
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/hll"
 	"kvferry/record"
 	files "kvferry/redis"
 	"kvferry/redis/live/server"
@@ -26,21 +24,34 @@ const (
 
 // limits are what a server can hold.
 type limits struct {
-	hll.Strings
+	*dataset.Adapter
 	ctx      context.Context
 	server   *server.Server
 	verified bool     // everything will be read back
 	natives  sync.Map // reply of the server by module type and version, "" if it accepts the values
 }
 
-// Losses lists the parts of a record that the server cannot hold.
-func (l *limits) Losses(h *record.Header) []record.Loss {
+// newLimits returns the limits of a connected server, without further requests.
+func newLimits(ctx context.Context, s *server.Server, verified bool) *limits {
+	all := new(Format).Limits()
+	l := &limits{Adapter: files.NewAdapter(all, s.Version, s.Name), ctx: ctx, server: s, verified: verified}
+	l.OddRecord = l.oddRecord
+	l.Odd[record.Other] = func(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return h.Keyless != record.Keyed || l.takes(e, report) })
+	}
+	if !s.Version.FieldExpiry() {
+		l.Odd[record.Hash] = l.dropExpiries
+	}
+	return l
+}
+
+// oddRecord returns the loss of a value that no command creates.
+func (l *limits) oddRecord(h *record.Header) []record.Loss {
 	s := l.server
 	switch {
-	case h.Type == record.Stream:
-		return files.StreamLosses(s.Version, s.Name, h)
-	case h.Type == record.Other && h.Keyless == record.Keyed && s.Restore: // depends on the value
-	case h.Type == record.Other && (h.Keyless != record.Library || !s.Since(7, 0)):
+	case h.Type != record.Other:
+	case h.Keyless == record.Keyed && s.Restore: // depends on the value
+	case h.Keyless != record.Library || !s.Since(7, 0):
 		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command creates it"}}
 	}
 	return nil
@@ -57,27 +68,13 @@ func (l *limits) Orphans() int64 {
 	return maxPayload
 }
 
-// ElementLosses drops NaN scores, and field expiries if the server lacks them.
-func (l *limits) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
-	switch h.Type {
-	case record.String:
-		hll.Engine{Name: "Redis", Counts: hll.HYLL}.Notes(batch, report)
-	case record.ZSet:
-		return dataset.KeepScores(batch, "Redis", math.Inf(1), report)
-	case record.Stream:
-		return files.KeepGroups(l.server.Version, h, batch, report)
-	case record.Other:
-		return dataset.KeepIf(batch, func(e *record.Element) bool { return h.Keyless != record.Keyed || l.takes(e, report) })
-	case record.Hash:
-		if l.server.Version.FieldExpiry() {
-			return batch
-		}
-		for i := range batch {
-			if batch[i].ExpireMS != 0 {
-				report(record.Loss{Kind: record.LossFieldExpiry,
-					Detail: "field " + record.Quote(batch[i].Name) + ": " + l.server.Name + " does not support expiry of fields"})
-				batch[i].ExpireMS = 0
-			}
+// dropExpiries makes fields permanent, because the server does not support their expiry.
+func (l *limits) dropExpiries(_ *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	for i := range batch {
+		if batch[i].ExpireMS != 0 {
+			report(record.Loss{Kind: record.LossFieldExpiry,
+				Detail: "field " + record.Quote(batch[i].Name) + ": " + l.server.Name + " does not support expiry of fields"})
+			batch[i].ExpireMS = 0
 		}
 	}
 	return batch

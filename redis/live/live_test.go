@@ -43,8 +43,7 @@ func TestLosses(t *testing.T) {
 	} {
 		s := &server.Server{Major: x.major, Minor: x.minor, Valkey: x.valkey, Name: "it"}
 		s.Version = s.Payloads()
-		tg := &target{limits: &limits{server: s}}
-		formattest.Unchanged(t, tg)
+		tg := &target{limits: newLimits(t.Context(), s, false)}
 		var kinds []string
 		for _, h := range []record.Header{{Type: record.Other, Key: []byte("FUNCTION f"), Keyless: record.Library},
 			{Type: record.Stream, MaxDeleted: make([]byte, 16)}, {Type: record.Hash}} {
@@ -74,7 +73,7 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%d.%d: payloads of %s, losses %q, SET %v; want %+v", x.major, x.minor, s.Version, got, s.Since(6, 2), x)
 		}
 	}
-	tg := &limits{server: &server.Server{Major: 8}}
+	tg := newLimits(t.Context(), &server.Server{Major: 8}, false)
 	for _, h := range []record.Header{{Key: []byte("doc")}, {Key: []byte("FUNCTION doc")},
 		{Key: []byte("MODULE_AUX doc"), Keyless: record.ModuleAux}} {
 		h.Type = record.Other

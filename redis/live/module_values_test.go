@@ -77,7 +77,7 @@ func TestOpaqueReplica(t *testing.T) {
 	}
 	defer s.Client.Close()
 	value := moduleValue("graphdata")
-	l := &limits{ctx: t.Context(), server: s}
+	l := newLimits(t.Context(), s, false)
 	if !l.takes(&value, func(l record.Loss) { t.Errorf("%+v", l) }) {
 		t.Error("the value is left out")
 	}

@@ -61,7 +61,7 @@ func closeAfter(err error, s *server.Server) error {
 
 // begin records the state of the server, or restores the state recorded by an earlier process.
 func (t *target) begin(ctx context.Context, s *server.Server) (err error) {
-	t.limits = &limits{ctx: ctx, server: s, verified: t.options.Reopen != nil}
+	t.limits = newLimits(ctx, s, t.options.Reopen != nil)
 	t.to = &destination{ctx: ctx, server: s, tempDir: t.options.TempDir, limit: pace.Limiter{Rate: s.Rate}}
 	if t.options.Earlier != "" {
 		return t.restore()

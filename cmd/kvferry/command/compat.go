@@ -11,6 +11,7 @@ import (
 
 	"kvferry/catalog"
 	"kvferry/format"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 )
 
@@ -80,7 +81,7 @@ func differs(a, b format.Format, formats []format.Format) bool {
 
 // possibleKinds lists the kinds of losses from one format to another, except those in anywhere.
 func possibleKinds(from, to *format.Limits) (kinds []string) {
-	for _, info := range format.PossibleLosses(from, to) {
+	for _, info := range format.PossibleLosses(from, to, dataset.Beyond(from, to)) {
 		if !slices.Contains(anywhere, info.Kind) {
 			kinds = append(kinds, info.Kind)
 		}

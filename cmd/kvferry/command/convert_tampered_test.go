@@ -159,7 +159,7 @@ func (m *meddled) judge(r result, file, what, whole string) {
 // TestMeddled checks that no target is published if a file of the work directory was tampered with around the proof,
 // unless the target is what was proved, and that the message names the file.
 func TestMeddled(t *testing.T) {
-	src := dataset(t, nemo.New(), given{record.Hash, "h", 0, one("f", "v")}, given{record.String, "s", 0, one("", "value")})
+	src := datasetOf(t, nemo.New(), given{record.Hash, "h", 0, one("f", "v")}, given{record.String, "s", 0, one("", "value")})
 	for _, to := range []string{"kvrocks", "ardb+leveldb", "rdb", "aof"} {
 		m := &meddled{t: t, src: src, dst: filepath.Join(t.TempDir(), "dst")}
 		m.location = to + ":" + m.dst

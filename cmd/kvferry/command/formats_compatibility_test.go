@@ -14,6 +14,7 @@ import (
 	"kvferry/convert"
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/shared/dataset"
 )
 
 // TestCompatibilityPage checks that the committed page matches the code. make docs regenerates it.
@@ -64,7 +65,7 @@ func TestLossesAreDescribed(t *testing.T) {
 func possible(t testing.TB, from, to place, kind string) {
 	t.Helper()
 	f, l := from.limits(t), to.limits(t)
-	for _, info := range format.PossibleLosses(&f, &l) {
+	for _, info := range format.PossibleLosses(&f, &l, dataset.Beyond(&f, &l)) {
 		if info.Kind == kind {
 			if info.Note != slices.Contains(notes, kind) {
 				t.Errorf("%s: note %v", kind, info.Note)

@@ -79,7 +79,7 @@ func TestInspectDeletable(t *testing.T) {
 		}
 		records = append(records, given{record.String, fmt.Sprintf("sess[%02d]:x", i), expire, text("value")})
 	}
-	src := dataset(t, nemo.New(), records...)
+	src := datasetOf(t, nemo.New(), records...)
 	_, got := inspectJSON(t, src)
 	whys := ""
 	for _, d := range got.Deletable {

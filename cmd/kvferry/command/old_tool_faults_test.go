@@ -75,8 +75,8 @@ func create(t *testing.T, f format.Format, dir string) format.Target {
 	return target
 }
 
-// dataset writes records, given in (key, type) order, to a dataset of a format.
-func dataset(t *testing.T, f format.Format, records ...given) string {
+// datasetOf writes records, given in (key, type) order, to a dataset of a format.
+func datasetOf(t *testing.T, f format.Format, records ...given) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), f.Name())
 	err := fixtures.BuildFrom(context.Background(), create(t, f, dir), 16<<20, func(group record.TypeSet) record.Reader {
@@ -118,7 +118,7 @@ func TestEachTypeKeepsItsExpiry(t *testing.T) {
 		}
 		records = append(records, g)
 	}
-	src := dataset(t, nemo.New(), records...)
+	src := datasetOf(t, nemo.New(), records...)
 	for _, dst := range []string{src, converted(t, src, "blackwidow"), converted(t, converted(t, src, "blackwidow"), "nemo")} {
 		got := map[string]int64{}
 		for _, line := range sortedLines([]byte(ok(t, "dump", dst, "--keys-only"))) {
@@ -155,7 +155,7 @@ func TestScoresSurviveToTheLastBit(t *testing.T) {
 		for i, s := range c.scores {
 			g.elems = append(g.elems, record.Element{Name: []byte(fmt.Sprintf("m%02d", i)), Score: s})
 		}
-		dst := converted(t, dataset(t, c.from, g), c.to)
+		dst := converted(t, datasetOf(t, c.from, g), c.to)
 		f, err := testApp().Format(c.to)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +206,7 @@ func scores(t *testing.T, f format.Format, dir string) map[string]float64 {
 // keep their expiry, also in the proof. The wall clock is years ahead of that clock here.
 func TestExpiryDuringTheRun(t *testing.T) {
 	now := testNow.Unix()
-	src := dataset(t, nemo.New(), given{record.String, "alive", now, one("", "v")},
+	src := datasetOf(t, nemo.New(), given{record.String, "alive", now, one("", "v")},
 		given{record.String, "gone", now - 1, one("", "v")}, given{record.Hash, "soon", now + 1, one("f", "v")})
 	dst := converted(t, src, "blackwidow")
 	want := fmt.Sprintf(`{"db":"0","type":"string","key":"alive","expire_at_ms":%d,"elements":1,"bytes":6}

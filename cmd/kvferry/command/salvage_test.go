@@ -388,7 +388,7 @@ func testSalvageList(t *testing.T, n int) {
 		list.elems = append(list.elems, record.Element{Value: fmt.Appendf(nil, "%d %x", i, value)})
 	}
 	dir := filepath.Join(t.TempDir(), "damaged")
-	if err := os.CopyFS(dir, os.DirFS(dataset(t, nemo.New(), list))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(datasetOf(t, nemo.New(), list))); err != nil {
 		t.Fatal(err)
 	}
 	whole := dumped(t, ok(t, "dump", "nemo:"+dir))[`0 list "queue"`]

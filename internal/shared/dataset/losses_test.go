@@ -6,10 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/format"
 	"kvferry/record"
 )
 
-func TestKeepScores(t *testing.T) {
+func TestScores(t *testing.T) {
 	var batch []record.Element
 	for i, s := range []float64{1, math.NaN(), -1e13, math.Inf(1), math.Nextafter(1e13, 2e13), 0, math.Inf(-1)} {
 		batch = append(batch, record.Element{Name: []byte{'a' + byte(i)}, Score: s})
@@ -30,7 +31,8 @@ func TestKeepScores(t *testing.T) {
 	} {
 		var kept string
 		var losses []string
-		for _, e := range KeepScores(slices.Clone(batch), c.engine, c.limit, func(l record.Loss) {
+		a := &Adapter{Engine: c.engine, Limits: format.Limits{MaxScore: c.limit}}
+		for _, e := range a.ElementLosses(&record.Header{Type: record.ZSet}, slices.Clone(batch), func(l record.Loss) {
 			losses = append(losses, fmt.Sprint(l.Kind, " ", l.Detail))
 			if !l.Drops {
 				t.Errorf("%s: the loss %v drops nothing", c.engine, l)
@@ -62,7 +64,7 @@ func TestStreamProgress(t *testing.T) {
 		{1, 0, make([]byte, 16), []string{"entries ever added: 1, left: 0", "the largest deleted id"}},
 	} {
 		var got []string
-		for _, l := range StreamProgress(&record.Header{Type: record.Stream, Added: c.added, Len: c.len, MaxDeleted: c.deleted}) {
+		for _, l := range streamProgress(&record.Header{Type: record.Stream, Added: c.added, Len: c.len, MaxDeleted: c.deleted}) {
 			got = append(got, l.Detail)
 			if l.Kind != record.LossGroupProgress || !l.Note || l.Drops {
 				t.Errorf("%+v", l)

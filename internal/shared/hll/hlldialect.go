@@ -34,67 +34,35 @@ func DialectOf(s []byte) Dialect {
 	return NoDialect
 }
 
-// Engine is the target of a string: its name in messages and the dialect that it counts.
-type Engine struct {
-	Name   string
-	Counts Dialect
-}
+// Native is the native type, in records, of a string that its source marks as a HyperLogLog.
+const Native = "hyperloglog"
 
-// Note returns the note about a string that an engine may count differently from its source; false without a
-// note.
-func (e Engine) Note(s []byte) (record.Loss, bool) {
+// IsMarked reports whether a string is written as Marked: its source marks it as a HyperLogLog, and it is Raw. Kvrocks'
+// HyperLogLogs have another dialect.
+func IsMarked(native string, s []byte) bool { return native == Native && DialectOf(s) == Raw }
+
+// Note reports a note about a string that an engine may count differently from its source. counts is the dialect that the
+// engine counts.
+func Note(engine string, counts Dialect, native string, s []byte, report func(record.Loss)) {
+	d := DialectOf(s)
+	if d == NoDialect { // as nearly all are
+		return
+	}
 	l := record.Loss{Kind: record.LossHyperLogLog, Note: true}
-	switch d := DialectOf(s); {
-	case d == NoDialect || d == HYLL && e.Counts == HYLL:
-		return record.Loss{}, false
-	case d == Raw && e.Counts == Raw:
+	keeps := engine + " keeps it as a string and cannot count it"
+	switch {
+	case d == HYLL && counts == HYLL, counts == Marked && IsMarked(native, s):
+		return
+	case d == Raw && counts == Raw:
 		l.Detail = "it has the size of a HyperLogLog; if another engine wrote it, it still counts, but elements added again may count twice"
-	case d == Raw && e.Counts == Marked:
-		l.Detail = "it has the size of a HyperLogLog, but the source does not mark it as one; " + e.keeps()
+	case d == Raw && counts == Marked:
+		l.Detail = "it has the size of a HyperLogLog, but the source does not mark it as one; " + keeps
 	case d == Raw:
-		l.Detail = "it has the size of a HyperLogLog of Pika; " + e.keeps()
+		l.Detail = "it has the size of a HyperLogLog of Pika; " + keeps
 	default:
-		l.Detail = "a HyperLogLog as in Redis; " + e.keeps()
+		l.Detail = "a HyperLogLog as in Redis; " + keeps
 	}
-	return l, true
-}
-
-func (e Engine) keeps() string { return e.Name + " keeps it as a string and cannot count it" }
-
-// Notes reports the notes about the strings of a batch.
-func (e Engine) Notes(batch []record.Element, report func(record.Loss)) {
-	for i := range batch {
-		if DialectOf(batch[i].Value) == NoDialect { // as nearly all are
-			continue
-		}
-		if l, ok := e.Note(batch[i].Value); ok {
-			report(l)
-		}
-	}
-}
-
-// Without returns the number of strings before the first HyperLogLog.
-func Without(batch []record.Record, elems []record.Element) int {
-	for i := range batch {
-		if DialectOf(elems[batch[i].First].Value) != NoDialect {
-			return i
-		}
-	}
-	return len(batch)
-}
-
-// Strings is part of a target that keeps all strings unchanged, except HyperLogLogs and strings expired before
-// 1970.
-type Strings struct{}
-
-// Unchanged implements format.Target.
-func (Strings) Unchanged(batch []record.Record, elems []record.Element) int {
-	for i := range batch {
-		if batch[i].ExpireMS < 0 || DialectOf(elems[batch[i].First].Value) != NoDialect {
-			return i
-		}
-	}
-	return len(batch)
+	report(l)
 }
 
 // staleHeader starts a dense HyperLogLog of Redis with a stale cached count.

@@ -38,10 +38,8 @@ func (r *Reader) open() error {
 
 // wantsIndex reports whether index rows are read.
 func (r *Reader) wantsIndex() bool {
-	if s := r.env.Start; s != nil && s.ByScore {
-		return true
-	}
-	return !r.env.RecordsOnly || r.store.Layout.Unlisted
+	s := r.env.Start
+	return s != nil && s.ByScore || !r.env.RecordsOnly || r.store.Layout.Unlisted
 }
 
 func (r *Reader) openSet(i int, sp *rows) (RowSet, error) {

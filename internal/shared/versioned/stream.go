@@ -9,15 +9,6 @@ import (
 	"kvferry/record"
 )
 
-// StreamExpiryDetail is the detail of a LossStreamExpiry.
-const StreamExpiryDetail = "Pika's streams do not expire; it is kept forever"
-
-// PikaStreamLosses are the kinds of losses of streams in Pika.
-var PikaStreamLosses = []record.LossInfo{
-	{Kind: record.LossStreamExpiry, Types: record.Of(record.Stream), Text: "A stream has an expiry, but Pika's streams do not expire; it is kept forever."},
-	{Kind: record.LossBlankStream, Types: record.Of(record.Stream), Text: "A stream never had an entry, for example one made by XGROUP CREATE. Pika would treat it as deleted; it is left out."},
-}
-
 // begin copies the stream fields of the header.
 func (s *StreamMeta) begin(h *record.Header) {
 	copy(s.Last[:], h.Last)
@@ -103,17 +94,15 @@ func AppendPikaEntry(dst, pairs []byte) ([]byte, error) {
 // DecodePikaEntry appends the pairs of an entry row's value, packed by record.AppendPair.
 func DecodePikaEntry(dst, b []byte) ([]byte, error) {
 	for off := 0; off < len(b); {
-		field, err := decodePart(b, off, "field")
-		if err != nil {
-			return dst, err
+		var parts [2][]byte
+		for i, name := range [...]string{"field", "value"} {
+			part, err := decodePart(b, off, name)
+			if err != nil {
+				return dst, err
+			}
+			parts[i], off = part, off+partLen+len(part)
 		}
-		off += partLen + len(field)
-		value, err := decodePart(b, off, "value")
-		if err != nil {
-			return dst, err
-		}
-		off += partLen + len(value)
-		dst = record.AppendPair(dst, field, value)
+		dst = record.AppendPair(dst, parts[0], parts[1])
 	}
 	return dst, nil
 }
