@@ -48,17 +48,12 @@ func (s *Source) Get(l *record.Lookup) bool {
 	return home == nil || len(db.Stores) == 1
 }
 
-// getter returns the keyspace for lookups of rows; nil if it has none.
-func (k *Keyspace) getter() store.Getter {
-	g, _ := k.Keyspace.(store.Getter)
-	return g
-}
-
 // get reads the meta row of a key and the row of the element. all is true if the records of all stores count, so a Judge could
 // reject one.
 func (s *Store) get(l *record.Lookup, m *Meta, all bool) outcome {
-	metas, layout := s.Metas.getter(), s.Layout
-	if metas == nil || layout.Unlisted || s.wrap != nil || s.judge != nil && all ||
+	metas, ok := s.Metas.Keyspace.(store.Getter)
+	layout := s.Layout
+	if !ok || layout.Unlisted || s.wrap != nil || s.judge != nil && all ||
 		layout.OwnRecord != nil && layout.OwnRecord(l.Key) {
 
 		return unclear
@@ -108,8 +103,8 @@ func (s *Store) getElement(l *record.Lookup, m *Meta, c *typeRows) outcome {
 		return unclear
 	}
 	sp := s.data[c.data]
-	rows := sp.Keyspace.getter()
-	if rows == nil || !sp.holds(l.Key) {
+	rows, ok := sp.Keyspace.Keyspace.(store.Getter)
+	if !ok || !sp.holds(l.Key) {
 		return unclear
 	}
 	skip := len(sp.prefix(l.Raw[:0], l.Key))
