@@ -12,7 +12,7 @@ const (
 	minHex   = 8 // digits of a hexadecimal number
 )
 
-// A Path is the place of a key in the tree of prefixes: its parts, each after two bytes, the lengths of its name and
+// KeyPath is the place of a key in the tree of prefixes: its parts, each after two bytes, the lengths of its name and
 // of the delimiter that ends it. Names have # for numbers, hexadecimal numbers, UUIDs and dates.
 type KeyPath []byte
 

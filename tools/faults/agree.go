@@ -210,7 +210,7 @@ func (c *class) agree(x, sound *reading, label string) {
 		c.count(unread)
 	default:
 		c.count("only some refuse")
-		c.fail("%s: %s accept the file, %s refuse it; verify: %v; %s", label, strings.Join(took, ", "), strings.Join(refused, ", "),
+		c.fail("%s: %s read the file, %s refuse it; verify: %v; %s", label, strings.Join(took, ", "), strings.Join(refused, ", "),
 			x.verify.told, firstLine(x))
 	}
 }

@@ -50,7 +50,7 @@ func TestLongNamesDiffering(t *testing.T) {
 			t.Errorf("exit %d: %s%s\nwant %s", r.code, r.stdout, r.stderr, want)
 		}
 	}
-	if n := strings.Count(r.stdout, "the one before"); n != 4 {
+	if n := strings.Count(r.stdout, "differs from the previous"); n != 4 {
 		t.Errorf("%d lines say so, want 4: %s", n, r.stdout)
 	}
 }

@@ -353,9 +353,9 @@ func TestProofInParts(t *testing.T) {
 	for want, flags := range map[string][]string{
 		"--part --assemble: run the steps": {"--part", "1/2", "--assemble"},
 		"--prove --finish: run the steps":  {"--prove", "1/2", "--finish"},
-		"--assemble: a dry run":            {"--assemble", "--dry-run"},
+		"--assemble and a dry run do not":  {"--assemble", "--dry-run"},
 		"--proofs 2 needs --finish":        {"--part", "1/2", "--proofs", "2"},
-		"--prove --resume":                 {"--prove", "1/2", "--resume"},
+		"--prove keeps finished work":      {"--prove", "1/2", "--resume"},
 		"--prove and --no-prove do not go": {"--prove", "1/2", "--no-prove"},
 		"no part of it has run; run ea":    {"--prove", "1/2"},
 	} {

@@ -53,3 +53,24 @@ func TestNotes(t *testing.T) {
 		}
 	}
 }
+
+// TestDense: a sparse HyperLogLog becomes a dense one whose cached count is stale, and other strings stay.
+func TestDense(t *testing.T) {
+	sparse := append([]byte("HYLL\x01\x00\x00\x00"), make([]byte, 8)...)
+	sparse = append(sparse, 0x7f, 0xff) // 16,384 registers of 0
+	dense, ok := Dense([]byte("before"), sparse)
+	if !ok || !strings.HasPrefix(string(dense), "before") || !IsStale(dense[6:]) || DialectOf(dense[6:]) != HYLL {
+		t.Errorf("%t: %d bytes, %.20q", ok, len(dense), dense)
+	}
+	if again, ok := Dense(nil, dense[6:]); !ok || string(again) != string(dense[6:]) {
+		t.Errorf("a dense one: %t, %d bytes", ok, len(again))
+	}
+	for _, s := range []string{"", "text", string(sparse[:HeaderSize]) + "\x7f"} {
+		if out, ok := Dense(nil, []byte(s)); ok {
+			t.Errorf("%q: %d bytes", s, len(out))
+		}
+	}
+	if IsStale(sparse) || IsStale(dense[5:]) {
+		t.Error("only a dense one without a cached count is stale")
+	}
+}
