@@ -264,6 +264,11 @@ func (g *gate) turn(ctx context.Context, cl *Client, of share) (end func(), err 
 	}
 	turns := g.reading[of]
 	select {
+	case turns <- struct{}{}: // the usual case, at the cost of one channel
+		return func() { <-turns }, nil
+	default:
+	}
+	select {
 	case turns <- struct{}{}:
 		return func() { <-turns }, nil
 	case <-ctx.Done():

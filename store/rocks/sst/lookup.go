@@ -4,11 +4,8 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// keptIndex is an index block without faults, whose separators are in order.
-type keptIndex struct {
-	b     []byte
-	props *Properties
-}
+// keptIndex is an index block without faults, whose separators are in order: a walk of it that has not begun.
+type keptIndex struct{ start indexBlock }
 
 // Find returns the block that may hold a key; nil if no block does. It checks the block and the index once, and Hot keeps them
 // for later calls. ok is false if only a walk can tell: blocks are not kept, or something is wrong with one.
@@ -79,10 +76,8 @@ func (r *Reader) findIn(h blocks.Handle, field string, key []byte) (x *indexBloc
 			return nil, false
 		}
 	}
-	x = new(indexBlock)
-	if x.open(index.b, index.props) != nil {
-		return nil, false
-	}
+	start := index.start
+	x = &start
 	found, err := x.seek(r.opts.Comparer.Compare, key)
 	if err != nil || !found {
 		return nil, err == nil
@@ -100,7 +95,10 @@ func (r *Reader) keepIndex(h blocks.Handle, field string) *keptIndex {
 	if len(c.faults) > 0 || len(c.skip) > 0 || !c.sorted {
 		return nil
 	}
-	index := &keptIndex{c.b, c.props}
+	index := new(keptIndex)
+	if index.start.open(c.b, c.props) != nil {
+		return nil
+	}
 	r.opts.Hot.Put(r, h.Off, index, int64(cap(c.b)))
 	return index
 }
