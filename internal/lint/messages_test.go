@@ -70,14 +70,7 @@ func TestMessages(t *testing.T) {
 			return true
 		})
 	})
-	if all < 2000 {
-		t.Errorf("only %d sentences", all)
-	}
-	t.Logf("%d of %d sentences are marked", len(shown), all)
-	if len(shown)*1000 > all*messageCeiling {
-		t.Errorf("%d of %d sentences of messages read as translated, which is more than %d of 1000: say it in plain English\n%s",
-			len(shown), all, messageCeiling, strings.Join(shown, "\n"))
-	}
+	checkCeiling(t, "messages", shown, all, 2000, messageCeiling)
 }
 
 // TestMessageMarks: the meter of messages knows verbs, paragraphs, examples and code.

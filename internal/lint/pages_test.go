@@ -171,13 +171,19 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all < 3000 {
+	checkCeiling(t, "pages", shown, all, 3000, pageCeiling)
+}
+
+// checkCeiling holds the marked sentences of a kind of text, of at least so many, below a ceiling in a thousand.
+func checkCeiling(t *testing.T, of string, marked []string, all, least, ceiling int) {
+	t.Helper()
+	if all < least {
 		t.Errorf("only %d sentences", all)
 	}
-	t.Logf("%d of %d sentences are marked", len(shown), all)
-	if len(shown)*1000 > all*pageCeiling {
-		t.Errorf("%d of %d sentences of pages read as translated, which is more than %d of 1000: say it in plain English\n%s",
-			len(shown), all, pageCeiling, strings.Join(shown, "\n"))
+	t.Logf("%d of %d sentences are marked", len(marked), all)
+	if len(marked)*1000 > all*ceiling {
+		t.Errorf("%d of %d sentences of %s read as translated, which is more than %d of 1000: say it in plain English\n%s",
+			len(marked), all, of, ceiling, strings.Join(marked, "\n"))
 	}
 }
 

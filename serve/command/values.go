@@ -122,22 +122,19 @@ func (c *Call) lookup(key []byte, t record.Type, name []byte, f func(e *record.E
 		return true, err
 	}
 	l.Key, l.Type, l.Name = key, t, name
-	ok = c.Server.Keys.Get(c.Client.DB, l)
+	ok = c.Server.Keys.Get(c.Client.DB, l) && len(l.Elem.Value) <= smallBytes
 	end()
-	if ok && len(l.Elem.Value) <= smallBytes {
-		switch stats := &c.Server.Stats; {
-		case l.Found:
-			stats.Hits.Add(1)
-			err = f(&l.Elem)
-		case l.Exists:
-			stats.Hits.Add(1)
-			err = f(nil)
-		default:
-			stats.Misses.Add(1)
-			err = f(nil)
+	if ok {
+		count, e := &c.Server.Stats.Misses, &l.Elem
+		if l.Exists {
+			count = &c.Server.Stats.Hits
 		}
+		if !l.Found {
+			e = nil
+		}
+		count.Add(1)
+		err = f(e)
 	}
-	ok = ok && len(l.Elem.Value) <= smallBytes
 	if l.Key, l.Name, l.Elem = nil, nil, (record.Element{}); cap(l.Raw) <= maxRoom {
 		c.Client.lookup = l
 	}

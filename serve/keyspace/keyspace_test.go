@@ -1,7 +1,6 @@
 package keyspace_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,10 +22,8 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/record"
-	"kvferry/serve"
 	"kvferry/serve/command"
 	"kvferry/serve/keyspace"
-	"kvferry/serve/resp"
 )
 
 // put is a record to write: a type, a key and elements. A sorted set's members have their positions as scores.
@@ -231,26 +228,8 @@ func checkCommands(t *testing.T, name string, k *keyspace.Keyspace, selected boo
 // doer returns a function that runs a command.
 func doer(t *testing.T, k command.Keyspace) func(line string) string {
 	t.Helper()
-	s := &command.Server{Keys: k, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}
-	s.Init(serve.Commands()...)
-	c := &command.Client{Kill: func() {}, DB: s.Database(0)}
-	s.Clients.Add(c)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return func(line string) string {
-		var out bytes.Buffer
-		w := resp.NewWriter(&out)
-		if _, err := s.Do(t.Context(), c, w, bytes.Fields([]byte(line))); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
-	}
+	a := newAsked(t, k)
+	return func(line string) string { return a.do(strings.Fields(line)...) }
 }
 
 // unordered is a keyspace that seeks no scores.

@@ -75,15 +75,16 @@ func (s *Store) get(l *record.Lookup, m *Meta, all bool) outcome {
 			return unclear
 		}
 	}
-	t := layout.Codecs[0].Type
+	t, err := layout.Codecs[0].Type, error(nil)
 	if layout.TypeOf != nil {
-		if t, _ = s.typeOf(value); t != l.Type {
-			return unclear
-		}
+		t, err = s.typeOf(value)
+	}
+	if err != nil || t != l.Type {
+		return unclear
 	}
 	c := s.codecs[t]
 	m.Key = l.Key
-	if t != l.Type || c.DecodeMeta(m, value) != nil || m.Gone || m.BadExpiry != 0 || m.ExpireMS != 0 && m.ExpireMS < l.Now {
+	if c.DecodeMeta(m, value) != nil || m.Gone || m.BadExpiry != 0 || m.ExpireMS != 0 && m.ExpireMS < l.Now {
 		return unclear
 	}
 	if t == record.String {

@@ -65,8 +65,12 @@ func (k *Kept) Get(key []byte) (value []byte, tr uint64, found bool) {
 		shared, n, size, at := EntryHeader(k.Entries, p)
 		full = append(full[:shared], k.Entries[at:at+n]...)
 		end := len(full) - base.TrailerLen
-		if c := bytes.Compare(full[:end], key); c >= 0 {
-			return k.Entries[at+n : at+n+size : at+n+size], binary.LittleEndian.Uint64(full[end:]), c == 0
+		c := bytes.Compare(full[:end], key)
+		if c == 0 {
+			return k.Entries[at+n : at+n+size : at+n+size], binary.LittleEndian.Uint64(full[end:]), true
+		}
+		if c > 0 {
+			break
 		}
 		p = at + n + size
 	}

@@ -2,7 +2,6 @@ package lsm
 
 import (
 	"bytes"
-	"slices"
 
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -43,14 +42,14 @@ func (ks *Keyspace) Get(key []byte) (value []byte, found, ok bool) {
 
 // getFrom returns the newest entry of a key in a run: its trailer is 0 if there is none.
 func (ks *Keyspace) getFrom(r *Run, key []byte) (value []byte, tr uint64, ok bool) {
-	n, _ := slices.BinarySearchFunc(r.Tables, key, func(t *Table, k []byte) int { return bytes.Compare(t.Last, k) })
-	if n == len(r.Tables) || bytes.Compare(key, r.Tables[n].First) < 0 {
+	tables := r.Between(ks.cmp, key, nil)
+	if len(tables) == 0 || bytes.Compare(key, tables[0].First) < 0 {
 		return nil, 0, true
 	}
-	t := r.Tables[n]
-	if n+1 < len(r.Tables) && bytes.Equal(r.Tables[n+1].First, key) { // its versions are in two tables
+	if len(tables) > 1 && bytes.Equal(tables[1].First, key) { // its versions are in two tables
 		return nil, 0, false
 	}
+	t := tables[0]
 	info, err := t.Load()
 	if err != nil || info.TombErr != nil {
 		return nil, 0, false
@@ -66,9 +65,6 @@ func (ks *Keyspace) getFrom(r *Run, key []byte) (value []byte, tr uint64, ok boo
 	value, tr, found := b.Get(key)
 	if found && info.UseFixed {
 		tr = base.Trailer(info.FixedSeq, byte(tr))
-	}
-	if !found {
-		tr = 0
 	}
 	return value, tr, true
 }
